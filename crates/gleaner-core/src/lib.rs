@@ -1,0 +1,1 @@
+//! The decisions of gleaner: pure functions over values.

@@ -1,0 +1,1 @@
+//! Reads feeds: bytes in, feed out, whatever the damage.

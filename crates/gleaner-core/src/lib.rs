@@ -1,1 +1,17 @@
-//! The decisions of gleaner: pure functions over values.
+//! The decisions of gleaner: pure functions over values, policies as tables.
+//!
+//! A poll's outcome comes in, what follows from it goes out: the source's next state and next poll, what of a
+//! document is new, and the words that explain it. Deliberately absent: I/O, the clock, randomness, async, SQL,
+//! HTTP. `now` and chance arrive as values, so that a year of polling is a test of milliseconds.
+
+pub mod classify;
+pub mod health;
+pub mod identity;
+pub mod link;
+pub mod outcome;
+pub mod overlay;
+pub mod policy;
+pub mod post;
+pub mod schedule;
+pub mod source;
+pub mod time;

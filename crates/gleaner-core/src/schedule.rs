@@ -1,0 +1,267 @@
+//! When a source is polled next, and why then: intervals, floors, gaps, and the delay between a host's sources.
+//!
+//! `next_poll_at` is stored for the index and only ever written from what this module returns. Absent on
+//! purpose: who polls it. Claims and leases are the store's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::health::{Failing, Health};
+use crate::policy::{Gap, Policy, Then};
+use crate::time::{Jitter, Span, Time};
+
+/// No source is polled more often.
+pub const SHORTEST_INTERVAL: Span = Span::from_mins(1);
+/// A `Retry-After` holds its source for at most so long.
+pub const LONGEST_HOLD: Span = Span::from_days(7);
+/// A 429's `Retry-After` holds its host for at most so long.
+pub const LONGEST_HOST_HOLD: Span = Span::from_hours(1);
+/// A server's hints after a success are followed up to so long.
+pub const LONGEST_HINT: Span = Span::from_hours(24);
+/// A feed must show so many dated entries before its window says how long it may be left alone.
+pub const WINDOW_ENTRIES: usize = 10;
+
+/// Everything a decision reads beside the outcome.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation<'a> {
+    /// The source's state.
+    pub health: &'a Health,
+    /// What its server said.
+    pub hints: &'a Hints,
+    /// The state of its host.
+    pub host: &'a HostState,
+    /// Its interval, resolved.
+    pub interval: Span,
+    /// Its policy.
+    pub policy: &'a Policy,
+}
+
+/// What is known of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HostState {
+    /// None of its sources is asked before then.
+    pub hold_until: Option<Time>,
+}
+
+/// A server's word on when to come back, remembered from its latest document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hints {
+    /// `Cache-Control: max-age`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_age: Option<Span>,
+    /// `Expires`, as a length of time from the answer on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Span>,
+    /// RSS `ttl`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// `sy:updatePeriod` over `sy:updateFrequency`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_period: Option<Span>,
+    /// RSS `skipHours`: bit h for hour h, UTC.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skip_hours: u32,
+    /// RSS `skipDays`: bit 0 for Monday, UTC.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skip_days: u32,
+    /// The oldest dated entry, where the document shows at least [`WINDOW_ENTRIES`] of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest_entry: Option<Time>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(bits: &u32) -> bool {
+    *bits == 0
+}
+
+/// The next poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Next {
+    /// When.
+    pub at: Time,
+    /// Why then.
+    pub why: Why,
+}
+
+/// What set the time of the next poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// The source's interval.
+    Interval,
+    /// A hint of the server longer than the interval.
+    Hint(Hint),
+    /// The interval doubled per failure.
+    Backoff,
+    /// In proportion to the age of the outage.
+    Age,
+    /// Failing, at the normal interval.
+    Retry,
+    /// The end of a cooldown.
+    CoolDown,
+    /// A source that failed permanently for so long that it is asked once in a while.
+    Dormant,
+    /// The server said `Retry-After`.
+    RetryAfter,
+    /// Our own failure.
+    OurFault,
+    /// Never polled: a random point within the first interval.
+    FirstPoll,
+    /// A person asked for it.
+    ByHand,
+    /// A person set it aside until then.
+    SetAsideByHand,
+}
+
+/// The server's hints by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Hint {
+    /// `Cache-Control: max-age`.
+    MaxAge,
+    /// `Expires`.
+    Expires,
+    /// RSS `ttl`.
+    Ttl,
+    /// `sy:updatePeriod`.
+    UpdatePeriod,
+    /// RSS `skipHours` or `skipDays`.
+    Skip,
+}
+
+impl Next {
+    /// Later, where the server or the host asks for it.
+    #[must_use]
+    pub fn not_before(self, hold: Option<Time>) -> Next {
+        match hold {
+            Some(hold) if hold > self.at => Next { at: hold, why: Why::RetryAfter },
+            _ => self,
+        }
+    }
+}
+
+impl Hints {
+    /// A server that said nothing.
+    pub const NONE: Hints = Hints {
+        max_age: None,
+        expires: None,
+        ttl: None,
+        update_period: None,
+        skip_hours: 0,
+        skip_days: 0,
+        oldest_entry: None,
+    };
+
+    /// The longest wait that the server asks for. `max-age` overrules `Expires`, as RFC 9111 has it.
+    fn longest(&self) -> Option<(Span, Hint)> {
+        let expires = if self.max_age.is_some() { None } else { self.expires };
+        [
+            (self.max_age, Hint::MaxAge),
+            (expires, Hint::Expires),
+            (self.ttl, Hint::Ttl),
+            (self.update_period, Hint::UpdatePeriod),
+        ]
+        .into_iter()
+        .filter_map(|(span, hint)| Some((span?, hint)))
+        .max_by_key(|(span, _)| *span)
+    }
+
+    /// How far hints may push a poll: a day, or half of what the feed's window shows, so that a busy feed with
+    /// a long hint loses nothing.
+    fn limit(&self, from: Time) -> Span {
+        self.oldest_entry.map_or(LONGEST_HINT, |oldest| from.since(oldest).half().min(LONGEST_HINT))
+    }
+
+    fn skips(&self, at: Time) -> bool {
+        self.skip_hours & 1 << at.hour() != 0 || self.skip_days & 1 << at.weekday() != 0
+    }
+}
+
+/// When a source is polled next, from what is stored: `None` where it is disabled or waits for a person.
+pub fn next_poll(at: &Situation<'_>, now: Time, jitter: Jitter) -> Option<Next> {
+    let health = at.health;
+    if health.disabled.is_some() {
+        return None;
+    }
+    let hold = health.hold_until.max(at.host.hold_until);
+    let next = match (&health.quarantine, &health.failing, health.last_polled_at) {
+        (Some(held), row, _) => {
+            let why = match row {
+                _ if held.by_hand => Why::SetAsideByHand,
+                Some(row) => gap_after(at, row, health.last_polled_at.unwrap_or(now), jitter).1,
+                None => Why::CoolDown,
+            };
+            Next { at: held.retry_at?, why }
+        }
+        (None, Some(row), polled_at) => {
+            let polled_at = polled_at.unwrap_or(now).min(now);
+            let (gap, why) = gap_after(at, row, polled_at, jitter);
+            Next { at: polled_at + gap, why }
+        }
+        (None, None, Some(polled_at)) => after_success(at, polled_at.min(now)),
+        (None, None, None) => first_poll(now, at.interval, jitter),
+    };
+    Some(next.not_before(hold))
+}
+
+/// The end of a quarantine that a failed poll begins or goes on with: `None` where only a person ends it.
+pub fn retry_at(at: &Situation<'_>, row: &Failing, polled_at: Time, jitter: Jitter) -> Option<Next> {
+    match at.policy.rule(row.kind).aside.map(|aside| aside.then) {
+        Some(Then::WaitForPerson) => None,
+        Some(Then::CoolDown(span)) => {
+            Some(Next { at: polled_at + span.max(SHORTEST_INTERVAL), why: Why::CoolDown })
+        }
+        Some(Then::KeepPolling | Then::Disable) | None => {
+            let (gap, why) = gap_after(at, row, polled_at, jitter);
+            Some(Next { at: polled_at + gap, why })
+        }
+    }
+}
+
+/// A random point within the first interval, so that a thousand new sources do not come at once.
+pub fn first_poll(now: Time, interval: Span, jitter: Jitter) -> Next {
+    Next { at: now + jitter.part_of(interval.max(SHORTEST_INTERVAL)), why: Why::FirstPoll }
+}
+
+/// A stored time further ahead than any rule could have put it (the clock jumped) is drawn within one interval.
+pub fn redraw(next: Time, now: Time, longest: Span, interval: Span, jitter: Jitter) -> Time {
+    if next > now + longest { first_poll(now, interval, jitter).at } else { next }
+}
+
+/// The delay after each source of a host: the source's own, else the host's, else the kind's, else none.
+pub fn poll_delay(source: Option<Span>, host: Option<Span>, kind: Option<Span>) -> Span {
+    source.or(host).or(kind).unwrap_or(Span::ZERO)
+}
+
+/// The wait after a failure, by the policy's rule.
+fn gap_after(at: &Situation<'_>, row: &Failing, polled_at: Time, jitter: Jitter) -> (Span, Why) {
+    let interval = at.interval.max(SHORTEST_INTERVAL);
+    match at.policy.rule(row.kind).gap {
+        Gap::Interval => (interval, Why::Retry),
+        // A cap below the interval would ask a failing source more often than a healthy one.
+        Gap::Backoff => (interval.doubled(row.count).min(at.policy.max_backoff.max(interval)), Why::Backoff),
+        Gap::Age { .. } if row.dormant(at.policy, polled_at) => {
+            (at.policy.age.dormant_every.max(SHORTEST_INTERVAL), Why::Dormant)
+        }
+        Gap::Age { share } => {
+            let (age, class) = (polled_at.since(row.since), row.class());
+            let share = share.unwrap_or_else(|| at.policy.age.share(class));
+            let least = interval.min(Span::from_hours(1));
+            let gap = age.scale(share * jitter.around_one(0.1));
+            (gap.min(at.policy.age.cap(class, age)).max(least), Why::Age)
+        }
+    }
+}
+
+/// The interval, or longer where the server's hints ask for it.
+fn after_success(at: &Situation<'_>, polled_at: Time) -> Next {
+    let interval = at.interval.max(SHORTEST_INTERVAL);
+    let limit = at.hints.limit(polled_at);
+    let latest = polled_at + limit.max(interval);
+    let mut next = match at.hints.longest().map(|(span, hint)| (span.min(limit), hint)) {
+        Some((span, hint)) if span > interval => Next { at: polled_at + span, why: Why::Hint(hint) },
+        _ => Next { at: polled_at + interval, why: Why::Interval },
+    };
+    while at.hints.skips(next.at) && next.at < latest {
+        next = Next { at: next.at.next_hour().min(latest), why: Why::Hint(Hint::Skip) };
+    }
+    next
+}

@@ -1,0 +1,221 @@
+-- Times are milliseconds since 1970 UTC, ids are 64-bit integers, JSON is text: the same on both databases.
+
+CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE users (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    name          TEXT    NOT NULL UNIQUE,
+    password_hash TEXT,
+    is_admin      BOOLEAN NOT NULL,
+    created_at    BIGINT  NOT NULL
+);
+
+CREATE TABLE collections (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    name       TEXT   NOT NULL UNIQUE,
+    owner_id   BIGINT NOT NULL REFERENCES users (id),
+    created_at BIGINT NOT NULL
+);
+
+-- Encrypted before they get here; the database never sees a key in the clear.
+CREATE TABLE credentials (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_id   BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    service    TEXT   NOT NULL,
+    secret     BLOB   NOT NULL,
+    updated_at BIGINT NOT NULL,
+    UNIQUE (owner_id, service)
+);
+
+-- One row per host that is asked one at a time; a host that may be asked several times at once has a row a slot.
+-- A lease sets next_due to its own end, so that one index finds both what is due and what was abandoned.
+CREATE TABLE hosts (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    name        TEXT    NOT NULL,
+    slot        BIGINT  NOT NULL DEFAULT 0,
+    next_due    BIGINT,
+    lease_owner TEXT,
+    lease_until BIGINT,
+    fence       BIGINT  NOT NULL DEFAULT 0,
+    hold_until  BIGINT,
+    free_at     BIGINT,
+    UNIQUE (name, slot)
+);
+CREATE INDEX hosts_due ON hosts (next_due) WHERE next_due IS NOT NULL;
+
+-- What a person said. What gleaner learned is in source_state, which every poll writes and few indexes cover.
+CREATE TABLE sources (
+    id                    INTEGER PRIMARY KEY AUTOINCREMENT,
+    collection_id         BIGINT  NOT NULL REFERENCES collections (id),
+    url                   TEXT    NOT NULL,
+    canonical_url         TEXT    NOT NULL,
+    kind                  TEXT    NOT NULL,
+    name                  TEXT,
+    poll_interval_minutes BIGINT,
+    poll_delay_seconds    BIGINT,
+    article_selector      TEXT,
+    ignore_selector       TEXT,
+    full_content          BOOLEAN NOT NULL,
+    backfill              BOOLEAN NOT NULL,
+    ignore_robots         BOOLEAN NOT NULL,
+    policy                TEXT,
+    secret                BLOB,
+    version               BIGINT  NOT NULL,
+    created_at            BIGINT  NOT NULL,
+    updated_at            BIGINT  NOT NULL,
+    UNIQUE (collection_id, canonical_url)
+);
+
+CREATE TABLE source_state (
+    source_id            INTEGER PRIMARY KEY REFERENCES sources (id) ON DELETE CASCADE,
+    host_id              BIGINT  NOT NULL REFERENCES hosts (id),
+    fence                BIGINT  NOT NULL,
+    next_poll_at         BIGINT,
+    status               TEXT    NOT NULL,
+    enabled              BOOLEAN NOT NULL,
+    disabled_reason      TEXT,
+    consecutive_failures BIGINT  NOT NULL,
+    failing_since        BIGINT,
+    last_failure_type    TEXT,
+    last_error_type      TEXT,
+    last_error_cause     TEXT,
+    last_error           TEXT,
+    last_status_code     BIGINT,
+    kind_run             BIGINT  NOT NULL,
+    kind_since           BIGINT,
+    permanent_run        BIGINT  NOT NULL,
+    permanent_since      BIGINT,
+    permanent_kinds      TEXT,
+    quarantined_at       BIGINT,
+    quarantine_reason    TEXT,
+    quarantined_by_hand  BOOLEAN NOT NULL,
+    retry_at             BIGINT,
+    hold_until           BIGINT,
+    last_polled_at       BIGINT,
+    last_success_at      BIGINT,
+    etag                 BLOB,
+    last_modified        BLOB,
+    body_hash            BIGINT,
+    hints                TEXT,
+    redirect             TEXT,
+    cursor               TEXT,
+    quiet_poll_id        BIGINT
+);
+CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
+CREATE INDEX source_state_status ON source_state (status, source_id);
+
+CREATE TABLE posts (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    source_id    BIGINT  NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    guid         TEXT    NOT NULL,
+    url          TEXT,
+    title        TEXT,
+    author       TEXT,
+    published_at BIGINT,
+    content_hash BLOB    NOT NULL,
+    revision     BIGINT  NOT NULL DEFAULT 1,
+    linked       BOOLEAN NOT NULL DEFAULT FALSE,
+    created_at   BIGINT  NOT NULL,
+    updated_at   BIGINT  NOT NULL,
+    body         TEXT    NOT NULL,
+    raw_content  TEXT,
+    UNIQUE (source_id, content_hash)
+);
+-- Clean-up looks only at what it may delete.
+CREATE INDEX posts_unlinked ON posts (created_at) WHERE NOT linked;
+
+-- Written only when an entry appears, changes or vanishes. post_id may outlive its post.
+CREATE TABLE seen (
+    source_id    BIGINT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    entry_key    BIGINT NOT NULL,
+    link         BIGINT,
+    raw          BIGINT NOT NULL,
+    content      BIGINT NOT NULL,
+    post_id      BIGINT,
+    absent_since BIGINT,
+    PRIMARY KEY (source_id, entry_key)
+) WITHOUT ROWID;
+CREATE INDEX seen_absent ON seen (absent_since) WHERE absent_since IS NOT NULL;
+
+-- Unchanged polls in a row share a row.
+CREATE TABLE polls (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    source_id     BIGINT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    first_at      BIGINT NOT NULL,
+    last_at       BIGINT NOT NULL,
+    count         BIGINT NOT NULL,
+    outcome       TEXT   NOT NULL,
+    error_type    TEXT,
+    error_cause   TEXT,
+    error         TEXT,
+    status_code   BIGINT,
+    duration_ms   BIGINT NOT NULL,
+    bytes         BIGINT NOT NULL,
+    new_posts     BIGINT NOT NULL,
+    updated_posts BIGINT NOT NULL,
+    skipped       TEXT,
+    rule          TEXT
+);
+CREATE INDEX polls_source ON polls (source_id, id);
+
+CREATE TABLE articles (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    title        TEXT    NOT NULL,
+    body         TEXT    NOT NULL,
+    url          TEXT,
+    published_at BIGINT,
+    is_processed BOOLEAN NOT NULL,
+    created_at   BIGINT  NOT NULL
+);
+CREATE INDEX articles_unprocessed ON articles (published_at) WHERE NOT is_processed;
+
+CREATE TABLE article_posts (
+    article_id BIGINT NOT NULL REFERENCES articles (id) ON DELETE CASCADE,
+    post_id    BIGINT NOT NULL REFERENCES posts (id) ON DELETE CASCADE,
+    PRIMARY KEY (article_id, post_id)
+) WITHOUT ROWID;
+CREATE INDEX article_posts_post ON article_posts (post_id);
+
+-- Pages still to be fetched for a source's entries, as work of the page's own host.
+CREATE TABLE article_work (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    source_id   BIGINT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    host_id     BIGINT NOT NULL REFERENCES hosts (id),
+    entry_key   BIGINT NOT NULL,
+    url         TEXT   NOT NULL,
+    draft       TEXT   NOT NULL,
+    tries       BIGINT NOT NULL,
+    next_try_at BIGINT NOT NULL,
+    last_error  TEXT,
+    created_at  BIGINT NOT NULL,
+    UNIQUE (source_id, entry_key)
+);
+CREATE INDEX article_work_due ON article_work (host_id, next_try_at);
+
+-- seq is given after the commit, by one dispatcher: ids commit out of order, and a resumed stream would skip.
+CREATE TABLE outbox (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq        BIGINT UNIQUE,
+    kind       TEXT   NOT NULL,
+    source_id  BIGINT,
+    payload    TEXT   NOT NULL,
+    created_at BIGINT NOT NULL
+);
+CREATE INDEX outbox_unnumbered ON outbox (id) WHERE seq IS NULL;
+
+CREATE TABLE webhooks (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_id   BIGINT  NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    url        TEXT    NOT NULL,
+    secret     BLOB    NOT NULL,
+    events     TEXT    NOT NULL,
+    enabled    BOOLEAN NOT NULL,
+    created_at BIGINT  NOT NULL
+);
+
+INSERT INTO meta (name, value) VALUES ('last_seq', '0');
+INSERT INTO users (name, is_admin, created_at) VALUES ('admin', TRUE, 0);
+INSERT INTO collections (name, owner_id, created_at) SELECT 'default', id, 0 FROM users;

@@ -1,0 +1,3 @@
+//! gleaner: everything that touches the world.
+
+pub mod store;

@@ -1,0 +1,117 @@
+//! What a store can fail with, in words for the person who reads it; the driver's error is the `source`.
+
+/// A store's failure.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no such thing.
+    #[error("{entity} {key} does not exist")]
+    NotFound {
+        /// What kind of thing.
+        entity: &'static str,
+        /// Which one.
+        key: String,
+    },
+    /// There is one already.
+    #[error("{entity} {key} already exists")]
+    Duplicate {
+        /// What kind of thing.
+        entity: &'static str,
+        /// Which one.
+        key: String,
+        /// The id of the one that is there.
+        id: Option<i64>,
+    },
+    /// Somebody changed it since it was read.
+    #[error("{entity} {key} was changed meanwhile; read it again")]
+    Changed {
+        /// What kind of thing.
+        entity: &'static str,
+        /// Which one.
+        key: String,
+    },
+    /// It is still in use.
+    #[error("{entity} {key} cannot be deleted: {why}")]
+    InUse {
+        /// What kind of thing.
+        entity: &'static str,
+        /// Which one.
+        key: String,
+        /// By what.
+        why: &'static str,
+    },
+    /// The URL names no database.
+    #[error("'{url}' names no database: {why}")]
+    BadUrl {
+        /// The URL, without its password.
+        url: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A later gleaner wrote it.
+    #[error(
+        "the database {database} has schema version {found}, but this gleaner knows only {known}; \
+         use the gleaner that wrote it, or a newer one"
+    )]
+    Newer {
+        /// Which database.
+        database: String,
+        /// Its version.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// It cannot be written.
+    #[error(
+        "the database {database} is read-only; check the permissions of the file and its directory, or the role"
+    )]
+    ReadOnly {
+        /// Which database.
+        database: String,
+        /// The driver's error.
+        source: sqlx::Error,
+    },
+    /// Another process holds it.
+    #[error("the database {database} is locked by another process; stop that one, or wait until it is done")]
+    Locked {
+        /// Which database.
+        database: String,
+        /// The driver's error.
+        source: sqlx::Error,
+    },
+    /// There is no room left.
+    #[error("the database {database} has no room left to write; free some disk space")]
+    Full {
+        /// Which database.
+        database: String,
+        /// The driver's error.
+        source: sqlx::Error,
+    },
+    /// Anything else.
+    #[error("the database {database} failed: {source}")]
+    Database {
+        /// Which database.
+        database: String,
+        /// The driver's error.
+        source: sqlx::Error,
+    },
+}
+
+impl StoreError {
+    /// Sorts a driver's error by its code, never by its text.
+    pub(super) fn from_driver(database: &str, source: sqlx::Error) -> Self {
+        let database = database.to_owned();
+        let code =
+            source.as_database_error().and_then(|error| error.code()).map(std::borrow::Cow::into_owned);
+        // SQLite's extended codes keep the primary one in their lowest byte; PostgreSQL's have five characters.
+        let code = code.map(|code| match code.parse::<u32>() {
+            Ok(number) if code.len() < 5 => (number & 0xff).to_string(),
+            _ => code,
+        });
+        match code.as_deref() {
+            Some("8" | "25006" | "42501") => Self::ReadOnly { database, source },
+            Some("5" | "6" | "55P03") => Self::Locked { database, source },
+            Some("13" | "53100") => Self::Full { database, source },
+            _ => Self::Database { database, source },
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What gleaner keeps: one trait, SQLite and PostgreSQL behind it.
+//!
+//! The body of SQL in `sql/` is compiled twice, once with [`sqlite`] and once with [`postgres`] around it; the
+//! two modules hold what really differs: how to connect, how to lock, and the migrations. Absent on purpose:
+//! decisions. What is due, new or set aside comes from `gleaner_core`; a store only remembers, atomically.
+
+mod error;
+mod migrate;
+mod postgres;
+mod sqlite;
+mod types;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use gleaner_core::identity::Seen;
+use gleaner_core::time::Time;
+
+pub use error::StoreError;
+pub use types::*;
+
+/// The result of a store's method.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// A store of everything.
+pub trait Store: Work + Sources + Content + People + Upkeep {}
+
+impl<T: Work + Sources + Content + People + Upkeep> Store for T {}
+
+/// Due work, under leases, and what became of it.
+#[async_trait]
+pub trait Work: Send + Sync {
+    /// Leases due hosts, longest due first, with the sources and pages that are due of them. A host without a
+    /// heartbeat until the lease's end can be claimed again.
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>>;
+
+    /// Leases the host of one source, due or not, with that source alone; none where somebody else has it.
+    async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>>;
+
+    /// Keeps leases until then; returns those that are still ours.
+    async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>>;
+
+    /// Ends leases; each host is due again when the earliest of its work is.
+    async fn release(&self, releases: &[Release]) -> Result<()>;
+
+    /// All that is remembered of the entries of these sources.
+    async fn known(&self, source_ids: &[i64]) -> Result<HashMap<i64, Vec<Seen>>>;
+
+    /// Commits polls, all in one durable transaction: each wholly, or, where its lease or fence is stale, not
+    /// at all. At most one poll a source.
+    async fn commit(&self, commits: &[Commit]) -> Result<Vec<Committed>>;
+
+    /// Commits article work in the same way.
+    async fn commit_articles(&self, commits: &[ArticleCommit]) -> Result<Vec<Committed>>;
+}
+
+/// Sources.
+#[async_trait]
+pub trait Sources: Send + Sync {
+    /// Adds sources; one whose URL the collection has already stays as it is.
+    async fn create_sources(&self, sources: &[NewSource], now: Time) -> Result<Vec<Created>>;
+
+    /// One source.
+    async fn source(&self, id: i64) -> Result<Source>;
+
+    /// Sources by id, after that one.
+    async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
+
+    /// Changes a source as it was read, and raises its fence.
+    async fn edit_source(&self, edit: &SourceEdit, now: Time) -> Result<()>;
+
+    /// Deletes a source with its posts, seen and history.
+    async fn delete_source(&self, id: i64) -> Result<()>;
+}
+
+/// What was collected.
+#[async_trait]
+pub trait Content: Send + Sync {
+    /// One post.
+    async fn post(&self, id: i64) -> Result<Post>;
+
+    /// Posts, newest first, before that one.
+    async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>>;
+
+    /// A source's history, newest first, before that row.
+    async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>>;
+
+    /// Makes an article of posts.
+    async fn create_article(&self, article: &NewArticle, now: Time) -> Result<i64>;
+
+    /// One article.
+    async fn article(&self, id: i64) -> Result<Article>;
+
+    /// Articles, newest first, before that one.
+    async fn articles(
+        &self,
+        processed: Option<bool>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Article>>;
+
+    /// Marks an article.
+    async fn set_processed(&self, id: i64, processed: bool) -> Result<()>;
+}
+
+/// Who uses gleaner, and what they own.
+#[async_trait]
+pub trait People: Send + Sync {
+    /// Adds a user.
+    async fn create_user(&self, name: &str, is_admin: bool, now: Time) -> Result<i64>;
+
+    /// All users.
+    async fn users(&self) -> Result<Vec<User>>;
+
+    /// The user of that name.
+    async fn user_named(&self, name: &str) -> Result<User>;
+
+    /// Sets a password's hash.
+    async fn set_password(&self, user_id: i64, hash: Option<&str>) -> Result<()>;
+
+    /// Deletes a user who owns no collection.
+    async fn delete_user(&self, id: i64) -> Result<()>;
+
+    /// Adds a collection.
+    async fn create_collection(&self, name: &str, owner_id: i64, now: Time) -> Result<i64>;
+
+    /// All collections.
+    async fn collections(&self) -> Result<Vec<Collection>>;
+
+    /// Changes a collection's name and owner.
+    async fn edit_collection(&self, id: i64, name: &str, owner_id: i64) -> Result<()>;
+
+    /// Deletes a collection without sources.
+    async fn delete_collection(&self, id: i64) -> Result<()>;
+
+    /// Sets a user's key for a service, encrypted; none removes it.
+    async fn set_credential(
+        &self,
+        owner_id: i64,
+        service: &str,
+        secret: Option<&[u8]>,
+        now: Time,
+    ) -> Result<()>;
+
+    /// A user's key for a service, encrypted.
+    async fn credential(&self, owner_id: i64, service: &str) -> Result<Option<Vec<u8>>>;
+
+    /// Adds a webhook; its id is given.
+    async fn create_webhook(&self, webhook: &Webhook) -> Result<i64>;
+
+    /// All webhooks.
+    async fn webhooks(&self) -> Result<Vec<Webhook>>;
+
+    /// Deletes a webhook.
+    async fn delete_webhook(&self, id: i64) -> Result<()>;
+}
+
+/// Housekeeping.
+#[async_trait]
+pub trait Upkeep: Send + Sync {
+    /// Deletes one batch of what is too old.
+    async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned>;
+
+    /// Numbers events that are committed but not numbered yet; how many.
+    async fn number_events(&self, limit: u32) -> Result<u64>;
+
+    /// Numbered events after that place in the stream.
+    async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>>;
+
+    /// A value kept under a name.
+    async fn meta(&self, name: &str) -> Result<Option<String>>;
+
+    /// Keeps a value under a name.
+    async fn set_meta(&self, name: &str, value: &str) -> Result<()>;
+
+    /// How the database would run its hot queries, for people and for tests.
+    async fn query_plans(&self) -> Result<Vec<(&'static str, String)>>;
+}
+
+/// Where and how to open a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// A path, `sqlite:PATH`, or `postgres://…`.
+    pub url: String,
+    /// Connections for reading, and on PostgreSQL for all.
+    pub max_connections: u32,
+    /// How long to wait for another process's lock.
+    pub lock_timeout: Duration,
+    /// SQLite: the file never grows beyond so many bytes.
+    pub max_bytes: Option<u64>,
+}
+
+impl Options {
+    /// With the usual settings.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), max_connections: 8, lock_timeout: Duration::from_secs(5), max_bytes: None }
+    }
+}
+
+/// Opens the store, creates it where it is missing, and brings its schema up to date.
+pub async fn open(options: &Options) -> Result<Arc<dyn Store>> {
+    match options.url.split_once(':') {
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::open(options).await?)),
+        Some(("sqlite", path)) => Ok(Arc::new(sqlite::open(path.trim_start_matches("//"), options).await?)),
+        Some((scheme, _)) if scheme.len() > 1 && options.url.contains("://") => Err(StoreError::BadUrl {
+            url: format!("{scheme}://…"),
+            why: "it must be a file's path, sqlite:PATH or postgres://…".into(),
+        }),
+        _ => Ok(Arc::new(sqlite::open(&options.url, options).await?)),
+    }
+}

@@ -1,0 +1,49 @@
+//! PostgreSQL, for when one machine is not enough.
+
+use std::str::FromStr;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+use super::migrate::{Migration, migrations};
+use super::{Options, Result, StoreError};
+
+pub(super) type Db = sqlx::Postgres;
+pub(super) type Row = sqlx::postgres::PgRow;
+
+pub(super) const BEGIN: &str = "BEGIN";
+/// Claims of several workers step around each other.
+pub(super) const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
+/// A commit holds what its lease rests on, so that no claim slips in between check and write.
+pub(super) const LOCK: &str = " FOR NO KEY UPDATE OF h, t";
+/// The second of two who want the same row waits.
+pub(super) const ROW_LOCK: &str = " FOR UPDATE";
+/// One process at a time migrates; the number is only a name for the lock.
+pub(super) const MIGRATION_LOCK: &str = "SELECT 1 FROM pg_advisory_xact_lock(7214509873)";
+pub(super) const EXPLAIN: &str = "EXPLAIN ";
+/// Where an explained plan's text stands in its row.
+pub(super) const PLAN_COLUMN: usize = 0;
+pub(super) const MIGRATIONS: &[Migration] = migrations!("postgres");
+
+#[expect(clippy::duplicate_mod, reason = "one body of SQL, compiled for each database")]
+#[path = "sql/mod.rs"]
+mod sql;
+
+pub(super) async fn open(options: &Options) -> Result<sql::Sql> {
+    let connect = PgConnectOptions::from_str(&options.url)
+        .map_err(|error| StoreError::BadUrl { url: "postgres://…".into(), why: error.to_string() })?;
+    let database =
+        format!("postgres://{}/{}", connect.get_host(), connect.get_database().unwrap_or_default());
+    let lock_timeout = format!("{}ms", options.lock_timeout.as_millis());
+    let connect = connect
+        .application_name("gleaner")
+        .options([("lock_timeout", lock_timeout.as_str())])
+        .statement_cache_capacity(256);
+    let pool = PgPoolOptions::new()
+        .max_connections(options.max_connections.max(1))
+        .connect_with(connect)
+        .await
+        .map_err(|error| StoreError::from_driver(&database, error))?;
+    let store = sql::Sql { read: pool.clone(), write: pool, database };
+    store.migrate().await?;
+    Ok(store)
+}

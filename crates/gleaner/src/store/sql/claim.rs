@@ -1,0 +1,262 @@
+//! Leases: due hosts out, heartbeats, and back.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use gleaner_core::identity::Seen;
+use gleaner_core::time::Time;
+use sqlx::Row as _;
+
+use super::super::{Row, SKIP_LOCKED};
+use super::state::{SOURCE, SOURCE_TABLES, source};
+use super::{Query, Sql, Tx, ms, opt_ms, opt_time, pieces, push_ids, with_values};
+use crate::store::{
+    ArticleCommit, ArticleWork, Claim, ClaimRequest, Commit, Committed, HostKey, Lease, Release, Result, Work,
+};
+
+/// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
+const NEXT_DUE: &str = "(SELECT CASE \
+        WHEN m.due < hosts.hold_until AND hosts.hold_until >= COALESCE(hosts.free_at, 0) THEN hosts.hold_until \
+        WHEN m.due < hosts.free_at THEN hosts.free_at \
+        ELSE m.due END \
+    FROM (SELECT MIN(w.due) AS due FROM ( \
+        SELECT MIN(next_poll_at) AS due FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL \
+        UNION ALL SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id) w) m)";
+
+#[async_trait]
+impl Work for Sql {
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>> {
+        let mut tx = self.begin().await?;
+        let claims = claim(&mut tx, request).await.map_err(|error| self.fail(error))?;
+        self.finish(tx).await?;
+        Ok(claims)
+    }
+
+    async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>> {
+        let mut tx = self.begin().await?;
+        let claim = claim_source(&mut tx, id, request).await.map_err(|error| self.fail(error))?;
+        self.finish(tx).await?;
+        Ok(claim)
+    }
+
+    async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>> {
+        let mut tx = self.begin().await?;
+        let mut kept = Vec::new();
+        for piece in pieces(leases) {
+            let mut query = with_leases(piece);
+            query.push("UPDATE hosts SET lease_until = ").push_bind(ms(until));
+            query.push(", next_due = ").push_bind(ms(until));
+            query.push(
+                " FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence AND lease_owner IS NOT NULL",
+            );
+            query.push(" RETURNING hosts.id, hosts.fence");
+            let rows = query.build().fetch_all(&mut *tx).await.map_err(|error| self.fail(error))?;
+            kept.extend(rows.iter().map(|row| Lease { host_id: row.get(0), fence: row.get(1) }));
+        }
+        self.finish(tx).await?;
+        Ok(kept)
+    }
+
+    async fn release(&self, releases: &[Release]) -> Result<()> {
+        let mut tx = self.begin().await?;
+        release(&mut tx, releases).await.map_err(|error| self.fail(error))?;
+        self.finish(tx).await
+    }
+
+    async fn known(&self, source_ids: &[i64]) -> Result<HashMap<i64, Vec<Seen>>> {
+        let mut known: HashMap<i64, Vec<Seen>> = HashMap::with_capacity(source_ids.len());
+        for piece in pieces(source_ids) {
+            let mut query = Query::new(
+                "SELECT source_id, entry_key, link, raw, content, post_id, absent_since FROM seen WHERE source_id IN ",
+            );
+            push_ids(&mut query, piece);
+            let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+            for row in &rows {
+                let seen = seen(row).map_err(|error| self.fail(error))?;
+                known.entry(row.get(0)).or_default().push(seen);
+            }
+        }
+        Ok(known)
+    }
+
+    async fn commit(&self, commits: &[Commit]) -> Result<Vec<Committed>> {
+        let mut tx = self.begin().await?;
+        let committed = super::commit::commit(&mut tx, commits).await.map_err(|error| self.fail(error))?;
+        self.finish(tx).await?;
+        Ok(committed)
+    }
+
+    async fn commit_articles(&self, commits: &[ArticleCommit]) -> Result<Vec<Committed>> {
+        let mut tx = self.begin().await?;
+        let committed = super::articles::commit(&mut tx, commits).await.map_err(|error| self.fail(error))?;
+        self.finish(tx).await?;
+        Ok(committed)
+    }
+}
+
+/// The query that finds due hosts and leases them.
+pub(super) fn claim_hosts(request: &ClaimRequest) -> Query {
+    let mut query = Query::new("WITH due AS MATERIALIZED (SELECT id FROM hosts WHERE next_due <= ");
+    query.push_bind(ms(request.now)).push(" ORDER BY next_due LIMIT ").push_bind(i64::from(request.hosts));
+    query.push(SKIP_LOCKED).push(") ");
+    push_lease(&mut query, request);
+    query.push(" WHERE id IN (SELECT id FROM due) RETURNING id, name, fence, hold_until");
+    query
+}
+
+fn push_lease(query: &mut Query, request: &ClaimRequest) {
+    let until = ms(request.now + request.lease);
+    query.push("UPDATE hosts SET fence = fence + 1, lease_owner = ").push_bind(request.owner.as_str());
+    query.push(", lease_until = ").push_bind(until).push(", next_due = ").push_bind(until);
+}
+
+/// The query that finds what is due of leased hosts, so many of each.
+pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
+    let mut query = Query::new(format!(
+        "SELECT {SOURCE} FROM {SOURCE_TABLES} JOIN (SELECT source_id, \
+             ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_poll_at) AS place \
+         FROM source_state WHERE next_poll_at <= "
+    ));
+    query.push_bind(ms(request.now)).push(" AND host_id IN ");
+    push_ids(&mut query, hosts);
+    query.push(") d ON d.source_id = s.id WHERE d.place <= ");
+    query.push_bind(i64::from(request.per_host)).push(" ORDER BY t.host_id, t.next_poll_at");
+    query
+}
+
+/// The query that finds pages that are due of leased hosts.
+pub(super) fn due_articles(hosts: &[i64], request: &ClaimRequest) -> Query {
+    let mut query = Query::new(
+        "SELECT id, source_id, host_id, entry_key, url, draft, tries FROM (SELECT *, \
+             ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at) AS place \
+         FROM article_work WHERE next_try_at <= ",
+    );
+    query.push_bind(ms(request.now)).push(" AND host_id IN ");
+    push_ids(&mut query, hosts);
+    query.push(") d WHERE place <= ").push_bind(i64::from(request.per_host));
+    query
+}
+
+async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> {
+    let rows = claim_hosts(request).build().fetch_all(&mut **tx).await?;
+    let mut claims = rows.iter().map(leased).collect::<sqlx::Result<Vec<Claim>>>()?;
+    let hosts: Vec<i64> = claims.iter().map(|claim| claim.lease.host_id).collect();
+    let mut sources: HashMap<i64, Vec<_>> = HashMap::new();
+    let mut articles: HashMap<i64, Vec<_>> = HashMap::new();
+    for piece in pieces(&hosts) {
+        for row in due_sources(piece, request).build().fetch_all(&mut **tx).await? {
+            sources.entry(row.try_get("host_id")?).or_default().push(source(&row)?);
+        }
+        for row in due_articles(piece, request).build().fetch_all(&mut **tx).await? {
+            articles.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
+        }
+    }
+    for claim in &mut claims {
+        claim.sources = sources.remove(&claim.lease.host_id).unwrap_or_default();
+        claim.articles = articles.remove(&claim.lease.host_id).unwrap_or_default();
+    }
+    Ok(claims)
+}
+
+async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Result<Option<Claim>> {
+    let mut query = Query::new("");
+    push_lease(&mut query, request);
+    query.push(" WHERE id = (SELECT host_id FROM source_state WHERE source_id = ").push_bind(id);
+    query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(ms(request.now));
+    query.push(") RETURNING id, name, fence, hold_until");
+    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
+    let mut claim = leased(&row)?;
+    let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE s.id = "));
+    query.push_bind(id);
+    claim.sources = vec![source(&query.build().fetch_one(&mut **tx).await?)?];
+    Ok(Some(claim))
+}
+
+fn leased(row: &Row) -> sqlx::Result<Claim> {
+    Ok(Claim {
+        lease: Lease { host_id: row.try_get("id")?, fence: row.try_get("fence")? },
+        host: row.try_get("name")?,
+        hold_until: opt_time(row, "hold_until")?,
+        sources: Vec::new(),
+        articles: Vec::new(),
+    })
+}
+
+fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
+    Ok(ArticleWork {
+        id: row.try_get("id")?,
+        source_id: row.try_get("source_id")?,
+        entry_key: row.try_get("entry_key")?,
+        url: row.try_get("url")?,
+        draft: row.try_get("draft")?,
+        tries: row.try_get("tries")?,
+    })
+}
+
+fn seen(row: &Row) -> sqlx::Result<Seen> {
+    Ok(Seen {
+        key: row.try_get("entry_key")?,
+        link: row.try_get("link")?,
+        raw: row.try_get("raw")?,
+        content: row.try_get("content")?,
+        post_id: row.try_get("post_id")?,
+        absent_since: opt_time(row, "absent_since")?,
+    })
+}
+
+fn with_leases(leases: &[Lease]) -> Query {
+    with_values("host_id, fence", leases, |list, lease| {
+        list.push_bind(lease.host_id).push_bind(lease.fence);
+    })
+}
+
+async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
+    for piece in pieces(releases) {
+        let mut query = with_values("host_id, fence, free_at", piece, |list, release| {
+            list.push_bind(release.lease.host_id)
+                .push_bind(release.lease.fence)
+                .push_bind(opt_ms(release.free_at));
+        });
+        query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, free_at = v.free_at FROM v ");
+        query.push("WHERE hosts.id = v.host_id AND hosts.fence = v.fence RETURNING hosts.id");
+        let released = query.build().fetch_all(&mut **tx).await?;
+        settle_hosts(tx, &released.iter().map(|row| row.get(0)).collect::<Vec<i64>>()).await?;
+    }
+    Ok(())
+}
+
+/// Makes hosts due with the earliest of their work. One that is leased is settled when it is released.
+pub(super) async fn settle_hosts(tx: &mut Tx, hosts: &[i64]) -> sqlx::Result<()> {
+    for piece in pieces(hosts) {
+        let mut query = Query::new(format!(
+            "UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL AND id IN "
+        ));
+        push_ids(&mut query, piece);
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// The ids of hosts, made where they are missing.
+pub(super) async fn host_ids(
+    tx: &mut Tx,
+    keys: impl Iterator<Item = &HostKey>,
+) -> sqlx::Result<HashMap<HostKey, i64>> {
+    let mut unique: Vec<&HostKey> = keys.collect();
+    unique.sort_by(|a, b| (&a.name, a.slot).cmp(&(&b.name, b.slot)));
+    unique.dedup();
+    let mut ids = HashMap::with_capacity(unique.len());
+    for piece in pieces(&unique) {
+        let mut query = Query::new("INSERT INTO hosts (name, slot) ");
+        query.push_values(piece, |mut list, key| {
+            list.push_bind(key.name.as_str()).push_bind(i64::from(key.slot));
+        });
+        // A row that is there already is returned only if it is written.
+        query.push(" ON CONFLICT (name, slot) DO UPDATE SET slot = excluded.slot RETURNING id, name, slot");
+        for row in query.build().fetch_all(&mut **tx).await? {
+            let slot = u32::try_from(row.try_get::<i64, _>("slot")?).unwrap_or(0);
+            ids.insert(HostKey { name: row.try_get("name")?, slot }, row.try_get("id")?);
+        }
+    }
+    Ok(ids)
+}

@@ -1,0 +1,430 @@
+//! One transaction for many polls, each whole or absent.
+//!
+//! First the fences: what is stale drops out before anything is written. Then sets, one kind of row after the
+//! other. The state comes last, when the ids of posts and history rows are known.
+
+use std::collections::HashMap;
+
+use gleaner_core::health::Health;
+use gleaner_core::identity::Seen;
+use gleaner_core::outcome::Cause;
+use gleaner_core::post::NewPost;
+use gleaner_core::time::Time;
+use sqlx::Row as _;
+
+use super::super::LOCK;
+use super::claim::{host_ids, settle_hosts};
+use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
+use super::{Query, Tx, ms, opt_ms, pieces, with_values};
+use crate::store::types::stored_hash;
+use crate::store::{Commit, Committed, NewArticleWork, NewEvent};
+
+/// A commit that will be written, and what is learned on the way.
+struct Live<'a> {
+    commit: &'a Commit,
+    /// The history row that unchanged polls share.
+    quiet_poll_id: Option<i64>,
+    new: Vec<i64>,
+    changed: Vec<i64>,
+}
+
+pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<Committed>> {
+    let mut live = check(tx, commits).await?;
+    let post_ids = store_posts(tx, &mut live).await?;
+    change_posts(tx, &mut live).await?;
+    remember(tx, &live, &post_ids).await?;
+    forget(tx, &live).await?;
+    store_article_work(tx, &live).await?;
+    record_polls(tx, &mut live).await?;
+    store_events(tx, &live).await?;
+    store_states(tx, &live).await?;
+    hold_hosts(tx, &live).await?;
+    let mut done: HashMap<i64, Committed> = live
+        .into_iter()
+        .map(|live| (live.commit.source_id, Committed::Stored { new: live.new, changed: live.changed }))
+        .collect();
+    Ok(commits.iter().map(|commit| done.remove(&commit.source_id).unwrap_or(Committed::Discarded)).collect())
+}
+
+/// Which commits still hold their lease and their source's fence; locks both.
+async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<'a>>> {
+    let mut found = HashMap::with_capacity(commits.len());
+    for piece in pieces(commits) {
+        let mut query = with_values("source_id, fence, host_id, host_fence", piece, |list, commit| {
+            list.push_bind(commit.source_id).push_bind(commit.fence);
+            list.push_bind(commit.lease.host_id).push_bind(commit.lease.fence);
+        });
+        query.push(
+            "SELECT t.source_id, t.quiet_poll_id FROM v \
+             JOIN hosts h ON h.id = v.host_id AND h.fence = v.host_fence \
+             JOIN source_state t ON t.source_id = v.source_id AND t.fence = v.fence AND t.host_id = v.host_id",
+        );
+        query.push(LOCK);
+        for row in query.build().fetch_all(&mut **tx).await? {
+            found.insert(row.try_get::<i64, _>(0)?, row.try_get::<Option<i64>, _>(1)?);
+        }
+    }
+    let live = commits.iter().filter_map(|commit| {
+        let quiet_poll_id = found.remove(&commit.source_id)?;
+        Some(Live { commit, quiet_poll_id, new: Vec::new(), changed: Vec::new() })
+    });
+    Ok(live.collect())
+}
+
+/// Where each source's commit stands.
+fn places(live: &[Live<'_>]) -> HashMap<i64, usize> {
+    live.iter().enumerate().map(|(place, live)| (live.commit.source_id, place)).collect()
+}
+
+/// Stores new posts; returns their ids by source and content.
+async fn store_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<HashMap<(i64, i64), i64>> {
+    let places = places(live);
+    let posts: Vec<(i64, &NewPost, Time)> = live
+        .iter()
+        .map(|live| live.commit)
+        .flat_map(|commit| commit.new.iter().map(|(post, _)| (commit.source_id, post, commit.poll.at)))
+        .collect();
+    let mut ids = HashMap::with_capacity(posts.len());
+    for piece in pieces(&posts) {
+        for row in insert_posts(piece).build().fetch_all(&mut **tx).await? {
+            let (id, source_id): (i64, i64) = (row.try_get("id")?, row.try_get("source_id")?);
+            ids.insert((source_id, stored_hash(row.try_get("content_hash")?).key()), id);
+            if let Some(place) = places.get(&source_id) {
+                live[*place].new.push(id);
+            }
+        }
+    }
+    Ok(ids)
+}
+
+/// Inserts posts unless their source has that text already; returns those that are new.
+pub(super) fn insert_posts(rows: &[(i64, &NewPost, Time)]) -> Query {
+    let mut query = Query::new(
+        "INSERT INTO posts (source_id, guid, url, title, author, published_at, content_hash, created_at, \
+         updated_at, body, raw_content) ",
+    );
+    query.push_values(rows, |mut list, (source_id, post, at)| {
+        list.push_bind(*source_id)
+            .push_bind(post.guid.as_str())
+            .push_bind(post.url.as_deref())
+            .push_bind(post.title.as_deref())
+            .push_bind(post.author.as_deref())
+            .push_bind(opt_ms(post.published_at))
+            .push_bind(post.content_hash.0.as_slice())
+            .push_bind(ms(*at))
+            .push_bind(ms(*at))
+            .push_bind(post.body.as_str())
+            .push_bind(post.raw_content.as_deref());
+    });
+    query.push(" ON CONFLICT (source_id, content_hash) DO NOTHING RETURNING id, source_id, content_hash");
+    query
+}
+
+/// Changes posts whose entry changed, where title or text really did and no other post says the same.
+async fn change_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
+    let places = places(live);
+    let changes: Vec<(&Commit, i64, &NewPost)> = live
+        .iter()
+        .map(|live| live.commit)
+        .flat_map(|commit| commit.changed.iter().map(move |(id, post, _)| (commit, *id, post)))
+        .collect();
+    for piece in pieces(&changes) {
+        let columns =
+            "post_id, source_id, at, url, title, author, published_at, content_hash, body, raw_content";
+        let mut query = with_values(columns, piece, |list, (commit, id, post)| {
+            list.push_bind(*id)
+                .push_bind(commit.source_id)
+                .push_bind(ms(commit.poll.at))
+                .push_bind(post.url.as_deref())
+                .push_bind(post.title.as_deref())
+                .push_bind(post.author.as_deref())
+                .push_bind(opt_ms(post.published_at))
+                .push_bind(post.content_hash.0.as_slice())
+                .push_bind(post.body.as_str())
+                .push_bind(post.raw_content.as_deref());
+        });
+        query.push(
+            "UPDATE posts SET url = v.url, title = v.title, author = v.author, body = v.body, \
+                 raw_content = v.raw_content, content_hash = v.content_hash, revision = revision + 1, \
+                 published_at = COALESCE(posts.published_at, v.published_at), updated_at = v.at \
+             FROM v WHERE posts.id = v.post_id AND posts.source_id = v.source_id \
+                 AND (posts.title IS DISTINCT FROM v.title OR posts.content_hash <> v.content_hash) \
+                 AND NOT EXISTS (SELECT 1 FROM posts p WHERE p.source_id = v.source_id \
+                     AND p.content_hash = v.content_hash AND p.id <> v.post_id) \
+             RETURNING posts.id, posts.source_id",
+        );
+        for row in query.build().fetch_all(&mut **tx).await? {
+            if let Some(place) = places.get(&row.try_get(1)?) {
+                live[*place].changed.push(row.try_get(0)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes what is remembered of entries that appeared, changed or came back.
+async fn remember(tx: &mut Tx, live: &[Live<'_>], post_ids: &HashMap<(i64, i64), i64>) -> sqlx::Result<()> {
+    let rows: Vec<(i64, Seen)> = live
+        .iter()
+        .map(|live| live.commit)
+        .flat_map(|commit| {
+            let id = |seen: &Seen| post_ids.get(&(commit.source_id, seen.content)).copied();
+            let new = commit.new.iter().map(move |(_, seen)| Seen { post_id: id(seen), ..*seen });
+            let changed = commit.changed.iter().map(|(_, _, seen)| *seen);
+            new.chain(changed).chain(commit.remember.iter().copied()).map(|seen| (commit.source_id, seen))
+        })
+        .collect();
+    for piece in pieces(&rows) {
+        let mut query =
+            Query::new("INSERT INTO seen (source_id, entry_key, link, raw, content, post_id, absent_since) ");
+        query.push_values(piece, |mut list, (source_id, seen)| {
+            list.push_bind(*source_id)
+                .push_bind(seen.key)
+                .push_bind(seen.link)
+                .push_bind(seen.raw)
+                .push_bind(seen.content)
+                .push_bind(seen.post_id)
+                .push_bind(opt_ms(seen.absent_since));
+        });
+        query.push(
+            " ON CONFLICT (source_id, entry_key) DO UPDATE SET link = excluded.link, raw = excluded.raw, \
+             content = excluded.content, post_id = excluded.post_id, absent_since = excluded.absent_since",
+        );
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// Marks entries that the document no longer has.
+async fn forget(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+    let rows: Vec<(&Commit, i64)> = live
+        .iter()
+        .map(|live| live.commit)
+        .flat_map(|commit| commit.vanished.iter().map(move |key| (commit, *key)))
+        .collect();
+    for piece in pieces(&rows) {
+        let mut query = with_values("source_id, entry_key, at", piece, |list, (commit, key)| {
+            list.push_bind(commit.source_id).push_bind(*key).push_bind(ms(commit.poll.at));
+        });
+        query.push("UPDATE seen SET absent_since = v.at FROM v ");
+        query.push("WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key");
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// Queues pages to fetch, as work of their own hosts.
+async fn store_article_work(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+    let rows: Vec<(&Commit, &NewArticleWork)> = live
+        .iter()
+        .map(|live| live.commit)
+        .flat_map(|commit| commit.articles.iter().map(move |work| (commit, work)))
+        .collect();
+    let hosts = host_ids(tx, rows.iter().map(|(_, work)| &work.host)).await?;
+    for piece in pieces(&rows) {
+        let mut query = Query::new(
+            "INSERT INTO article_work (source_id, host_id, entry_key, url, draft, tries, next_try_at, created_at) ",
+        );
+        query.push_values(piece, |mut list, (commit, work)| {
+            list.push_bind(commit.source_id)
+                .push_bind(hosts.get(&work.host).copied())
+                .push_bind(work.entry_key)
+                .push_bind(work.url.as_str())
+                .push_bind(work.draft.as_str())
+                .push_bind(0_i64)
+                .push_bind(ms(work.next_try_at))
+                .push_bind(ms(commit.poll.at));
+        });
+        query.push(" ON CONFLICT (source_id, entry_key) DO NOTHING");
+        query.build().execute(&mut **tx).await?;
+    }
+    settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await
+}
+
+/// Whether a poll found nothing worth a row of its own.
+fn is_quiet(live: &Live<'_>) -> bool {
+    let poll = &live.commit.poll;
+    poll.error.is_none() && live.new.is_empty() && live.changed.is_empty() && poll.skipped.not_known() == 0
+}
+
+/// Writes the history: a quiet poll adds to the quiet row before it, any other gets a row.
+async fn record_polls(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
+    let quiet: Vec<&Live<'_>> =
+        live.iter().filter(|live| live.quiet_poll_id.is_some() && is_quiet(live)).collect();
+    let mut rest = places(live);
+    for piece in pieces(&quiet) {
+        for row in join_quiet_polls(piece).build().fetch_all(&mut **tx).await? {
+            rest.remove(&row.try_get(0)?);
+        }
+    }
+    let mut new: Vec<usize> = rest.values().copied().collect();
+    new.sort_unstable();
+    for piece in pieces(&new) {
+        for row in insert_polls(piece, live).build().fetch_all(&mut **tx).await? {
+            if let Some(place) = rest.get(&row.try_get("source_id")?) {
+                let id = row.try_get("id")?;
+                live[*place].quiet_poll_id = is_quiet(&live[*place]).then_some(id);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds quiet polls to the rows before them, where those had the same outcome; returns their sources.
+fn join_quiet_polls(quiet: &[&Live<'_>]) -> Query {
+    let mut query =
+        with_values("poll_id, at, outcome, duration_ms, bytes, status_code", quiet, |list, live| {
+            let poll = &live.commit.poll;
+            list.push_bind(live.quiet_poll_id)
+                .push_bind(ms(poll.at))
+                .push_bind(poll.outcome.as_str())
+                .push_bind(poll.duration.as_millis() as i64)
+                .push_bind(poll.bytes as i64)
+                .push_bind(poll.status_code.map(i64::from));
+        });
+    query.push(
+        "UPDATE polls SET last_at = v.at, count = count + 1, duration_ms = v.duration_ms, bytes = v.bytes, \
+             status_code = v.status_code \
+         FROM v WHERE polls.id = v.poll_id AND polls.outcome = v.outcome RETURNING polls.source_id",
+    );
+    query
+}
+
+fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
+    let mut query = Query::new(
+        "INSERT INTO polls (source_id, first_at, last_at, count, outcome, error_type, error_cause, error, \
+         status_code, duration_ms, bytes, new_posts, updated_posts, skipped, rule) ",
+    );
+    query.push_values(places, |mut list, place| {
+        let (live, poll) = (&live[*place], &live[*place].commit.poll);
+        let kind = poll.error.as_ref().map(|(kind, _)| *kind);
+        let skipped = (poll.skipped != gleaner_core::identity::Skipped::default())
+            .then(|| serde_json::to_string(&poll.skipped).unwrap_or_default());
+        list.push_bind(live.commit.source_id)
+            .push_bind(ms(poll.at))
+            .push_bind(ms(poll.at))
+            .push_bind(1_i64)
+            .push_bind(poll.outcome.as_str())
+            .push_bind(kind.map(|kind| kind.name()))
+            .push_bind(kind.and_then(|kind| kind.cause()).map(Cause::name))
+            .push_bind(poll.error.as_ref().map(|(_, message)| message.as_str()))
+            .push_bind(poll.status_code.map(i64::from))
+            .push_bind(poll.duration.as_millis() as i64)
+            .push_bind(poll.bytes as i64)
+            .push_bind(live.new.len() as i64)
+            .push_bind(live.changed.len() as i64)
+            .push_bind(skipped)
+            .push_bind(poll.rule.as_deref());
+    });
+    query.push(" RETURNING id, source_id");
+    query
+}
+
+/// Posts are told of in one row a poll: whoever reads the outbox makes an event of each.
+async fn store_events(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+    let mut rows: Vec<(NewEvent, Time)> = Vec::new();
+    for live in live {
+        let (commit, at) = (live.commit, live.commit.poll.at);
+        rows.extend(posts_event("post.created", commit.source_id, &live.new).map(|event| (event, at)));
+        rows.extend(posts_event("post.updated", commit.source_id, &live.changed).map(|event| (event, at)));
+        rows.extend(commit.events.iter().map(|event| (event.clone(), at)));
+    }
+    insert_events(tx, &rows).await
+}
+
+/// The one row that tells of posts.
+pub(super) fn posts_event(kind: &str, source_id: i64, ids: &[i64]) -> Option<NewEvent> {
+    (!ids.is_empty()).then(|| NewEvent {
+        kind: kind.to_owned(),
+        source_id: Some(source_id),
+        payload: serde_json::json!({ "post_ids": ids }).to_string(),
+    })
+}
+
+pub(super) async fn insert_events(tx: &mut Tx, rows: &[(NewEvent, Time)]) -> sqlx::Result<()> {
+    for piece in pieces(rows) {
+        let mut query = Query::new("INSERT INTO outbox (kind, source_id, payload, created_at) ");
+        query.push_values(piece, |mut list, (event, at)| {
+            list.push_bind(event.kind.as_str())
+                .push_bind(event.source_id)
+                .push_bind(event.payload.as_str())
+                .push_bind(ms(*at));
+        });
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// Nothing is or was held against it, so that only times change.
+fn is_calm(health: &Health) -> bool {
+    matches!(health, Health { disabled: None, quarantine: None, failing: None, hold_until: None, .. })
+}
+
+async fn store_states(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+    let (mut calm, mut health, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    for live in live {
+        match live.commit {
+            Commit { memory: Some(memory), .. } => whole.push((live, memory)),
+            Commit { health: now, was, .. } if is_calm(now) && is_calm(was) => calm.push(live),
+            _ => health.push(live),
+        }
+    }
+    for piece in pieces(&calm) {
+        let columns = "source_id, quiet_poll_id, next_poll_at, last_polled_at, last_success_at";
+        let query = with_values(columns, piece, |list, live| {
+            let health = &live.commit.health;
+            list.push_bind(live.commit.source_id)
+                .push_bind(live.quiet_poll_id)
+                .push_bind(opt_ms(live.commit.next_poll_at))
+                .push_bind(opt_ms(health.last_polled_at))
+                .push_bind(opt_ms(health.last_success_at));
+        });
+        update_states(tx, query, columns).await?;
+    }
+    for piece in pieces(&health) {
+        let columns = format!("source_id, quiet_poll_id, {HEALTH}");
+        let query = with_values(&columns, piece, |list, live| {
+            list.push_bind(live.commit.source_id).push_bind(live.quiet_poll_id);
+            push_health(list, &live.commit.health, live.commit.next_poll_at);
+        });
+        update_states(tx, query, &columns).await?;
+    }
+    for piece in pieces(&whole) {
+        let columns = format!("source_id, quiet_poll_id, {HEALTH}, {MEMORY}");
+        let query = with_values(&columns, piece, |list, (live, memory)| {
+            list.push_bind(live.commit.source_id).push_bind(live.quiet_poll_id);
+            push_health(list, &live.commit.health, live.commit.next_poll_at);
+            push_memory(list, memory);
+        });
+        update_states(tx, query, &columns).await?;
+    }
+    Ok(())
+}
+
+async fn update_states(tx: &mut Tx, mut query: Query, columns: &str) -> sqlx::Result<()> {
+    let columns = columns.strip_prefix("source_id, ").unwrap_or(columns);
+    query.push("UPDATE source_state SET ").push(assignments(columns));
+    query.push(" FROM v WHERE source_state.source_id = v.source_id");
+    query.build().execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Keeps away from hosts that asked for it, as far as the furthest of them says.
+async fn hold_hosts(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+    let mut holds: HashMap<i64, i64> = HashMap::new();
+    for commit in live.iter().map(|live| live.commit) {
+        if let Some(until) = commit.host_hold_until {
+            let hold = holds.entry(commit.lease.host_id).or_insert(i64::MIN);
+            *hold = ms(until).max(*hold);
+        }
+    }
+    for piece in pieces(&holds.into_iter().collect::<Vec<_>>()) {
+        let mut query = with_values("host_id, hold_until", piece, |list, (host, until)| {
+            list.push_bind(*host).push_bind(*until);
+        });
+        query.push("UPDATE hosts SET hold_until = v.hold_until FROM v WHERE hosts.id = v.host_id ");
+        query.push("AND (hosts.hold_until IS NULL OR hosts.hold_until < v.hold_until)");
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(())
+}

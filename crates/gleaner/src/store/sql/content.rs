@@ -1,0 +1,228 @@
+//! Posts, articles and the history of polls.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use gleaner_core::identity::Skipped;
+use gleaner_core::post::NewPost;
+use gleaner_core::time::{Span, Time};
+use sqlx::Row as _;
+
+use super::super::Row;
+use super::state::error_kind;
+use super::{Query, Sql, Tx, garbled, ms, opt_ms, opt_time, pieces, push_ids, time};
+use crate::store::types::stored_hash;
+use crate::store::{Article, Content, NewArticle, Poll, PollRecord, Post, PostFilter, Result, StoreError};
+
+const POST: &str = "id, source_id, guid, url, title, author, published_at, content_hash, revision, created_at, \
+    updated_at, body, raw_content";
+const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
+const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
+    duration_ms, bytes, new_posts, updated_posts, skipped, rule";
+
+#[async_trait]
+impl Content for Sql {
+    async fn post(&self, id: i64) -> Result<Post> {
+        let mut query = Query::new(format!("SELECT {POST} FROM posts WHERE id = "));
+        query.push_bind(id);
+        let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
+        let row = row.ok_or_else(|| StoreError::NotFound { entity: "post", key: id.to_string() })?;
+        post(&row).map_err(|error| self.fail(error))
+    }
+
+    async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>> {
+        let mut query = Query::new(format!("SELECT {POST} FROM posts WHERE id < "));
+        query.push_bind(before.unwrap_or(i64::MAX));
+        if !filter.source_ids.is_empty() {
+            query.push(" AND source_id IN ");
+            push_ids(&mut query, &filter.source_ids);
+        }
+        if filter.unlinked {
+            query.push(" AND NOT linked");
+        }
+        if let Some(from) = filter.from {
+            query.push(" AND created_at >= ").push_bind(ms(from));
+        }
+        if let Some(until) = filter.until {
+            query.push(" AND created_at < ").push_bind(ms(until));
+        }
+        query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        rows.iter().map(post).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>> {
+        let mut query = Query::new(format!("SELECT {POLL} FROM polls WHERE source_id = "));
+        query.push_bind(source_id).push(" AND id < ").push_bind(before.unwrap_or(i64::MAX));
+        query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        rows.iter().map(poll).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn create_article(&self, article: &NewArticle, now: Time) -> Result<i64> {
+        let mut tx = self.begin().await?;
+        let made = create_article(&mut tx, article, now).await.map_err(|error| self.fail(error))?;
+        let id = made.map_err(|missing| StoreError::NotFound { entity: "post", key: missing.to_string() })?;
+        self.finish(tx).await?;
+        Ok(id)
+    }
+
+    async fn article(&self, id: i64) -> Result<Article> {
+        let mut query = Query::new(format!("SELECT {ARTICLE} FROM articles WHERE id = "));
+        query.push_bind(id);
+        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let articles = self.with_posts(&rows).await.map_err(|error| self.fail(error))?;
+        articles
+            .into_iter()
+            .next()
+            .ok_or_else(|| StoreError::NotFound { entity: "article", key: id.to_string() })
+    }
+
+    async fn articles(
+        &self,
+        processed: Option<bool>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Article>> {
+        let mut query = Query::new(format!("SELECT {ARTICLE} FROM articles WHERE id < "));
+        query.push_bind(before.unwrap_or(i64::MAX));
+        if let Some(processed) = processed {
+            query.push(" AND is_processed = ").push_bind(processed);
+        }
+        query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        self.with_posts(&rows).await.map_err(|error| self.fail(error))
+    }
+
+    async fn set_processed(&self, id: i64, processed: bool) -> Result<()> {
+        let mut query = Query::new("UPDATE articles SET is_processed = ");
+        query.push_bind(processed).push(" WHERE id = ").push_bind(id);
+        let done = query.build().execute(&self.write).await.map_err(|error| self.fail(error))?;
+        match done.rows_affected() {
+            0 => Err(StoreError::NotFound { entity: "article", key: id.to_string() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Sql {
+    /// Articles of these rows, each with the posts it is made from.
+    async fn with_posts(&self, rows: &[Row]) -> sqlx::Result<Vec<Article>> {
+        let ids = rows.iter().map(|row| row.try_get("id")).collect::<sqlx::Result<Vec<i64>>>()?;
+        let mut posts: HashMap<i64, Vec<i64>> = HashMap::new();
+        for piece in pieces(&ids) {
+            let mut query = Query::new("SELECT article_id, post_id FROM article_posts WHERE article_id IN ");
+            push_ids(&mut query, piece);
+            query.push(" ORDER BY article_id, post_id");
+            for row in query.build().fetch_all(&self.read).await? {
+                posts.entry(row.try_get(0)?).or_default().push(row.try_get(1)?);
+            }
+        }
+        rows.iter().map(|row| article(row, &mut posts)).collect()
+    }
+}
+
+/// Makes an article, unless one of its posts is missing: that one is told.
+async fn create_article(
+    tx: &mut Tx,
+    article: &NewArticle,
+    now: Time,
+) -> sqlx::Result<std::result::Result<i64, i64>> {
+    let mut ids = article.post_ids.clone();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut found = Vec::with_capacity(ids.len());
+    for piece in pieces(&ids) {
+        let mut query = Query::new("UPDATE posts SET linked = TRUE WHERE id IN ");
+        push_ids(&mut query, piece);
+        let rows = query.push(" RETURNING id").build().fetch_all(&mut **tx).await?;
+        found.extend(rows.iter().map(|row| row.get::<i64, _>(0)));
+    }
+    if let Some(missing) = ids.iter().find(|id| !found.contains(id)) {
+        return Ok(Err(*missing));
+    }
+    let mut query = Query::new(
+        "INSERT INTO articles (title, body, url, published_at, is_processed, created_at) VALUES (",
+    );
+    let mut list = query.separated(", ");
+    list.push_bind(article.title.as_str())
+        .push_bind(article.body.as_str())
+        .push_bind(article.url.as_deref())
+        .push_bind(opt_ms(article.published_at))
+        .push_bind(false)
+        .push_bind(ms(now));
+    query.push(") RETURNING id");
+    let id: i64 = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
+    for piece in pieces(&ids) {
+        let mut query = Query::new("INSERT INTO article_posts (article_id, post_id) ");
+        query.push_values(piece, |mut list, post_id| {
+            list.push_bind(id).push_bind(*post_id);
+        });
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(Ok(id))
+}
+
+fn post(row: &Row) -> sqlx::Result<Post> {
+    Ok(Post {
+        id: row.try_get("id")?,
+        source_id: row.try_get("source_id")?,
+        content: NewPost {
+            guid: row.try_get("guid")?,
+            url: row.try_get("url")?,
+            title: row.try_get("title")?,
+            body: row.try_get("body")?,
+            raw_content: row.try_get("raw_content")?,
+            author: row.try_get("author")?,
+            published_at: opt_time(row, "published_at")?,
+            content_hash: stored_hash(row.try_get("content_hash")?),
+        },
+        revision: row.try_get("revision")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+fn article(row: &Row, posts: &mut HashMap<i64, Vec<i64>>) -> sqlx::Result<Article> {
+    let id = row.try_get("id")?;
+    Ok(Article {
+        id,
+        content: NewArticle {
+            title: row.try_get("title")?,
+            body: row.try_get("body")?,
+            url: row.try_get("url")?,
+            published_at: opt_time(row, "published_at")?,
+            post_ids: posts.remove(&id).unwrap_or_default(),
+        },
+        is_processed: row.try_get("is_processed")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+fn poll(row: &Row) -> sqlx::Result<Poll> {
+    let unsigned = |column| row.try_get::<i64, _>(column).map(|n| u64::try_from(n).unwrap_or(0));
+    let skipped = match row.try_get::<Option<&str>, _>("skipped")? {
+        Some(text) => serde_json::from_str(text).map_err(|error| garbled("skipped", error))?,
+        None => Skipped::default(),
+    };
+    let message = row.try_get::<Option<String>, _>("error")?.unwrap_or_default();
+    Ok(Poll {
+        id: row.try_get("id")?,
+        first_at: time(row, "first_at")?,
+        count: row.try_get("count")?,
+        new_posts: row.try_get("new_posts")?,
+        updated_posts: row.try_get("updated_posts")?,
+        record: PollRecord {
+            at: time(row, "last_at")?,
+            outcome: row.try_get("outcome")?,
+            error: error_kind(row, "error_type", "error_cause")?.map(|kind| (kind, message)),
+            status_code: row
+                .try_get::<Option<i64>, _>("status_code")?
+                .and_then(|code| u16::try_from(code).ok()),
+            duration: Span::from_millis(unsigned("duration_ms")?),
+            bytes: unsigned("bytes")?,
+            skipped,
+            rule: row.try_get("rule")?,
+        },
+    })
+}

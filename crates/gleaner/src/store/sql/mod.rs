@@ -1,0 +1,122 @@
+//! The one body of SQL. This file and its neighbours are compiled once for each database; `super` is that one.
+//!
+//! Sets, never rows: statements take many rows at once, in a few fixed sizes, so that their plans are reused.
+
+mod articles;
+mod claim;
+mod commit;
+mod content;
+mod people;
+mod sources;
+mod state;
+mod upkeep;
+
+use gleaner_core::time::Time;
+use sqlx::{AssertSqlSafe, Executor, Row as _, Transaction};
+
+use super::{BEGIN, Db, MIGRATION_LOCK, MIGRATIONS, Row};
+use crate::store::{Result, StoreError};
+
+/// A store in one database.
+pub(in crate::store) struct Sql {
+    /// For reading alone.
+    pub(in crate::store) read: sqlx::Pool<Db>,
+    /// For writing, and reading what is written.
+    pub(in crate::store) write: sqlx::Pool<Db>,
+    /// How people know it.
+    pub(in crate::store) database: String,
+}
+
+type Tx = Transaction<'static, Db>;
+type Query = sqlx::QueryBuilder<Db>;
+type Values<'q> = sqlx::query_builder::Separated<'q, Db, &'static str>;
+
+impl Sql {
+    fn fail(&self, error: sqlx::Error) -> StoreError {
+        StoreError::from_driver(&self.database, error)
+    }
+
+    async fn begin(&self) -> Result<Tx> {
+        self.write.begin_with(BEGIN).await.map_err(|error| self.fail(error))
+    }
+
+    async fn finish(&self, tx: Tx) -> Result<()> {
+        tx.commit().await.map_err(|error| self.fail(error))
+    }
+
+    /// Brings the schema up to date, and refuses one that is newer.
+    pub(in crate::store) async fn migrate(&self) -> Result<()> {
+        let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+        let mut tx = self.begin().await?;
+        let found = self.migrate_in(&mut tx, known).await.map_err(|error| self.fail(error))?;
+        if found > known {
+            let database = self.database.clone();
+            return Err(StoreError::Newer { database, found, known });
+        }
+        self.finish(tx).await
+    }
+
+    /// Applies what is missing and tells the version that was found.
+    async fn migrate_in(&self, tx: &mut Tx, known: i64) -> sqlx::Result<i64> {
+        tx.execute(MIGRATION_LOCK).await?;
+        tx.execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)").await?;
+        let row = tx.fetch_one("SELECT MAX(version) AS version FROM schema_version").await?;
+        let found: i64 = row.try_get::<Option<i64>, _>("version")?.unwrap_or(0);
+        for migration in MIGRATIONS.iter().filter(|migration| migration.version > found && found <= known) {
+            tx.execute(sqlx::raw_sql(migration.sql)).await?;
+            let mark = format!("INSERT INTO schema_version (version) VALUES ({})", migration.version);
+            tx.execute(AssertSqlSafe(mark)).await?;
+        }
+        Ok(found)
+    }
+}
+
+/// Cuts rows into pieces of a few fixed sizes, so that each statement has one of a few texts.
+fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let size = [200, 50, 10, 1].into_iter().find(|size| rest.len() >= *size)?;
+        let (piece, left) = rest.split_at(size);
+        rest = left;
+        Some(piece)
+    })
+}
+
+/// Writes `WITH v(columns) AS (VALUES …)`, a row for each of `rows`, as a table to join.
+fn with_values<'r, T>(columns: &str, rows: &'r [T], push: impl Fn(&mut Values<'_>, &'r T)) -> Query {
+    let mut query = Query::new(format!("WITH v({columns}) AS ("));
+    query.push_values(rows, |mut list, row| push(&mut list, row));
+    query.push(") ");
+    query
+}
+
+/// `(id, id, …)`.
+fn push_ids(query: &mut Query, ids: &[i64]) {
+    query.push("(");
+    let mut list = query.separated(", ");
+    for id in ids {
+        list.push_bind(*id);
+    }
+    list.push_unseparated(")");
+}
+
+fn ms(time: Time) -> i64 {
+    time.as_millis()
+}
+
+fn opt_ms(time: Option<Time>) -> Option<i64> {
+    time.map(Time::as_millis)
+}
+
+fn time(row: &Row, column: &str) -> sqlx::Result<Time> {
+    row.try_get(column).map(Time::from_millis)
+}
+
+fn opt_time(row: &Row, column: &str) -> sqlx::Result<Option<Time>> {
+    Ok(row.try_get::<Option<i64>, _>(column)?.map(Time::from_millis))
+}
+
+/// An error of the driver for a value that no gleaner has written.
+fn garbled(column: &str, error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
+    sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(error) }
+}

@@ -1,0 +1,215 @@
+//! Users, collections, credentials and webhooks.
+
+use async_trait::async_trait;
+use gleaner_core::time::Time;
+use sqlx::Row as _;
+
+use super::super::Row;
+use super::{Query, Sql, ms, time};
+use crate::store::{Collection, People, Result, StoreError, User, Webhook};
+
+#[async_trait]
+impl People for Sql {
+    async fn create_user(&self, name: &str, is_admin: bool, now: Time) -> Result<i64> {
+        let mut query = Query::new("INSERT INTO users (name, is_admin, created_at) VALUES (");
+        query.separated(", ").push_bind(name).push_bind(is_admin).push_bind(ms(now));
+        self.insert(query, "user", name).await
+    }
+
+    async fn users(&self) -> Result<Vec<User>> {
+        self.all(
+            Query::new("SELECT id, name, password_hash, is_admin, created_at FROM users ORDER BY id"),
+            user,
+        )
+        .await
+    }
+
+    async fn user_named(&self, name: &str) -> Result<User> {
+        let mut query =
+            Query::new("SELECT id, name, password_hash, is_admin, created_at FROM users WHERE name = ");
+        query.push_bind(name);
+        let found = self.all(query, user).await?.into_iter().next();
+        found.ok_or_else(|| StoreError::NotFound { entity: "user", key: name.to_owned() })
+    }
+
+    async fn set_password(&self, user_id: i64, hash: Option<&str>) -> Result<()> {
+        let mut query = Query::new("UPDATE users SET password_hash = ");
+        query.push_bind(hash).push(" WHERE id = ").push_bind(user_id);
+        self.change(query, "user", user_id).await
+    }
+
+    async fn delete_user(&self, id: i64) -> Result<()> {
+        let mut query = Query::new("DELETE FROM users WHERE id = ");
+        query.push_bind(id);
+        self.delete(query, "user", id, "it owns a collection").await
+    }
+
+    async fn create_collection(&self, name: &str, owner_id: i64, now: Time) -> Result<i64> {
+        let mut query = Query::new("INSERT INTO collections (name, owner_id, created_at) VALUES (");
+        query.separated(", ").push_bind(name).push_bind(owner_id).push_bind(ms(now));
+        self.insert(query, "collection", name).await
+    }
+
+    async fn collections(&self) -> Result<Vec<Collection>> {
+        let query = Query::new("SELECT id, name, owner_id, created_at FROM collections ORDER BY id");
+        self.all(query, collection).await
+    }
+
+    async fn edit_collection(&self, id: i64, name: &str, owner_id: i64) -> Result<()> {
+        let mut query = Query::new("UPDATE collections SET name = ");
+        query.push_bind(name).push(", owner_id = ").push_bind(owner_id).push(" WHERE id = ").push_bind(id);
+        self.change(query, "collection", id).await
+    }
+
+    async fn delete_collection(&self, id: i64) -> Result<()> {
+        let mut query = Query::new("DELETE FROM collections WHERE id = ");
+        query.push_bind(id);
+        self.delete(query, "collection", id, "it holds sources").await
+    }
+
+    async fn set_credential(
+        &self,
+        owner_id: i64,
+        service: &str,
+        secret: Option<&[u8]>,
+        now: Time,
+    ) -> Result<()> {
+        let mut query = Query::new("");
+        match secret {
+            Some(secret) => {
+                query.push("INSERT INTO credentials (owner_id, service, secret, updated_at) VALUES (");
+                query
+                    .separated(", ")
+                    .push_bind(owner_id)
+                    .push_bind(service)
+                    .push_bind(secret)
+                    .push_bind(ms(now));
+                query.push(") ON CONFLICT (owner_id, service) DO UPDATE SET ");
+                query.push("secret = excluded.secret, updated_at = excluded.updated_at");
+            }
+            None => {
+                query.push("DELETE FROM credentials WHERE owner_id = ").push_bind(owner_id);
+                query.push(" AND service = ").push_bind(service);
+            }
+        }
+        match query.build().execute(&self.write).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_foreign_key(&error) => {
+                Err(StoreError::NotFound { entity: "user", key: owner_id.to_string() })
+            }
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    async fn credential(&self, owner_id: i64, service: &str) -> Result<Option<Vec<u8>>> {
+        let mut query = Query::new("SELECT secret FROM credentials WHERE owner_id = ");
+        query.push_bind(owner_id).push(" AND service = ").push_bind(service);
+        Ok(self.all(query, |row| row.try_get("secret")).await?.into_iter().next())
+    }
+
+    async fn create_webhook(&self, webhook: &Webhook) -> Result<i64> {
+        let mut query =
+            Query::new("INSERT INTO webhooks (owner_id, url, secret, events, enabled, created_at) VALUES (");
+        query
+            .separated(", ")
+            .push_bind(webhook.owner_id)
+            .push_bind(webhook.url.as_str())
+            .push_bind(webhook.secret.as_slice())
+            .push_bind(webhook.events.as_str())
+            .push_bind(webhook.enabled)
+            .push_bind(ms(webhook.created_at));
+        self.insert(query, "webhook", &webhook.url).await
+    }
+
+    async fn webhooks(&self) -> Result<Vec<Webhook>> {
+        let query = Query::new(
+            "SELECT id, owner_id, url, secret, events, enabled, created_at FROM webhooks ORDER BY id",
+        );
+        self.all(query, webhook).await
+    }
+
+    async fn delete_webhook(&self, id: i64) -> Result<()> {
+        let mut query = Query::new("DELETE FROM webhooks WHERE id = ");
+        query.push_bind(id);
+        self.change(query, "webhook", id).await
+    }
+}
+
+/// What most methods here are made of.
+impl Sql {
+    /// Runs an `INSERT … VALUES (…` and tells the id; a name that is taken, or an owner that is missing, is told.
+    async fn insert(&self, mut query: Query, entity: &'static str, key: &str) -> Result<i64> {
+        match query.push(") RETURNING id").build().fetch_one(&self.write).await {
+            Ok(row) => row.try_get(0).map_err(|error| self.fail(error)),
+            Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
+                Err(StoreError::Duplicate { entity, key: key.to_owned(), id: None })
+            }
+            Err(error) if is_foreign_key(&error) => {
+                Err(StoreError::NotFound { entity: "user", key: format!("that owns {entity} {key}") })
+            }
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    async fn all<T>(&self, mut query: Query, read: impl Fn(&Row) -> sqlx::Result<T>) -> Result<Vec<T>> {
+        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        rows.iter().map(read).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn change(&self, mut query: Query, entity: &'static str, id: i64) -> Result<()> {
+        match query.build().execute(&self.write).await {
+            Ok(done) if done.rows_affected() == 0 => {
+                Err(StoreError::NotFound { entity, key: id.to_string() })
+            }
+            Ok(_) => Ok(()),
+            Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
+                Err(StoreError::Duplicate { entity, key: id.to_string(), id: None })
+            }
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    async fn delete(&self, query: Query, entity: &'static str, id: i64, why: &'static str) -> Result<()> {
+        match self.change(query, entity, id).await {
+            Err(StoreError::Database { source, .. }) if is_foreign_key(&source) => {
+                Err(StoreError::InUse { entity, key: id.to_string(), why })
+            }
+            result => result,
+        }
+    }
+}
+
+fn is_foreign_key(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.is_foreign_key_violation())
+}
+
+fn user(row: &Row) -> sqlx::Result<User> {
+    Ok(User {
+        id: row.try_get("id")?,
+        name: row.try_get("name")?,
+        password_hash: row.try_get("password_hash")?,
+        is_admin: row.try_get("is_admin")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+fn collection(row: &Row) -> sqlx::Result<Collection> {
+    Ok(Collection {
+        id: row.try_get("id")?,
+        name: row.try_get("name")?,
+        owner_id: row.try_get("owner_id")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+fn webhook(row: &Row) -> sqlx::Result<Webhook> {
+    Ok(Webhook {
+        id: row.try_get("id")?,
+        owner_id: row.try_get("owner_id")?,
+        url: row.try_get("url")?,
+        secret: row.try_get("secret")?,
+        events: row.try_get("events")?,
+        enabled: row.try_get("enabled")?,
+        created_at: time(row, "created_at")?,
+    })
+}

@@ -1,0 +1,249 @@
+//! Sources: what people say about them, and edits that raise their fence.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use gleaner_core::health::Health;
+use gleaner_core::time::Time;
+use sqlx::Row as _;
+
+use super::super::LOCK;
+use super::claim::{host_ids, settle_hosts};
+use super::commit::insert_events;
+use super::state::{HEALTH, SOURCE, SOURCE_TABLES, assignments, push_health, source};
+use super::{Query, Sql, Tx, Values, ms, pieces, push_ids, with_values};
+use crate::store::{
+    Created, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
+    StoreError,
+};
+
+/// The columns that [`push_settings`] fills, in its order.
+const SETTINGS: &str = "collection_id, url, canonical_url, kind, name, poll_interval_minutes, poll_delay_seconds, \
+    article_selector, ignore_selector, full_content, backfill, ignore_robots, policy, secret, updated_at";
+
+fn push_settings(list: &mut Values<'_>, settings: &SourceSettings, canonical_url: &str, now: Time) {
+    list.push_bind(settings.collection_id)
+        .push_bind(settings.url.as_str())
+        .push_bind(canonical_url)
+        .push_bind(settings.kind.name())
+        .push_bind(settings.name.as_deref())
+        .push_bind(settings.interval.to_stored())
+        .push_bind(settings.poll_delay.map(|delay| (delay.as_millis() / 1000) as i64))
+        .push_bind(settings.article_selector.as_deref())
+        .push_bind(settings.ignore_selector.as_deref())
+        .push_bind(settings.full_content)
+        .push_bind(settings.backfill)
+        .push_bind(settings.ignore_robots)
+        .push_bind(settings.policy.as_deref())
+        .push_bind(settings.secret.as_deref())
+        .push_bind(ms(now));
+}
+
+#[async_trait]
+impl Sources for Sql {
+    async fn create_sources(&self, sources: &[NewSource], now: Time) -> Result<Vec<Created>> {
+        let mut tx = self.begin().await?;
+        let created = create(&mut tx, sources, now).await.map_err(|error| self.fail(error))?;
+        self.finish(tx).await?;
+        Ok(created)
+    }
+
+    async fn source(&self, id: i64) -> Result<Source> {
+        let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE s.id = "));
+        query.push_bind(id);
+        let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
+        let row = row.ok_or_else(|| not_found(id))?;
+        source(&row).map_err(|error| self.fail(error))
+    }
+
+    async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>> {
+        let mut query = list(filter, after, limit);
+        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        rows.iter().map(source).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn edit_source(&self, edit: &SourceEdit, now: Time) -> Result<()> {
+        let mut tx = self.begin().await?;
+        match edit_source(&mut tx, edit, now).await {
+            Ok(Edited::Done) => self.finish(tx).await,
+            Ok(Edited::Missing) => Err(not_found(edit.id)),
+            Ok(Edited::Changed) => Err(StoreError::Changed { entity: "source", key: edit.id.to_string() }),
+            Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
+                let key = edit.settings.url.clone();
+                Err(StoreError::Duplicate { entity: "source", key, id: None })
+            }
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    async fn delete_source(&self, id: i64) -> Result<()> {
+        let mut tx = self.begin().await?;
+        let found = delete(&mut tx, id).await.map_err(|error| self.fail(error))?;
+        if !found {
+            return Err(not_found(id));
+        }
+        self.finish(tx).await
+    }
+}
+
+fn not_found(id: i64) -> StoreError {
+    StoreError::NotFound { entity: "source", key: id.to_string() }
+}
+
+/// The query that lists sources.
+pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Query {
+    let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE t.source_id > "));
+    query.push_bind(after.unwrap_or(0));
+    if let Some(status) = filter.status {
+        query.push(" AND t.status = ").push_bind(status.name());
+    }
+    if let Some(kind) = filter.kind {
+        query.push(" AND s.kind = ").push_bind(kind.name());
+    }
+    if let Some(collection_id) = filter.collection_id {
+        query.push(" AND s.collection_id = ").push_bind(collection_id);
+    }
+    if let Some(host) = &filter.host {
+        query.push(" AND h.name = ").push_bind(host.as_str());
+    }
+    if let Some(text) = &filter.text {
+        let escaped = text.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        let pattern = format!("%{escaped}%");
+        query.push(" AND (LOWER(s.url) LIKE ").push_bind(pattern.clone());
+        query.push(" ESCAPE '\\' OR LOWER(s.name) LIKE ").push_bind(pattern).push(" ESCAPE '\\')");
+    }
+    if let Some(now) = filter.active_at {
+        query
+            .push(" AND t.enabled AND (t.quarantined_at IS NULL OR t.retry_at <= ")
+            .push_bind(ms(now))
+            .push(")");
+    }
+    query.push(" ORDER BY t.source_id LIMIT ").push_bind(i64::from(limit));
+    query
+}
+
+async fn create(tx: &mut Tx, sources: &[NewSource], now: Time) -> sqlx::Result<Vec<Created>> {
+    let hosts = host_ids(tx, sources.iter().map(|source| &source.host)).await?;
+    // Those that are there already first: what is inserted below is told apart by not being here.
+    let existing = existing_ids(tx, sources).await?;
+    let mut ids = existing.clone();
+    let mut fresh: Vec<&NewSource> = Vec::with_capacity(sources.len());
+    for source in sources {
+        let key = (source.settings.collection_id, source.canonical_url.clone());
+        if let std::collections::hash_map::Entry::Vacant(place) = ids.entry(key) {
+            place.insert(0);
+            fresh.push(source);
+        }
+    }
+    for piece in pieces(&fresh) {
+        let mut query = Query::new(format!("INSERT INTO sources ({SETTINGS}, version, created_at) "));
+        query.push_values(piece, |mut list, source| {
+            push_settings(&mut list, &source.settings, &source.canonical_url, now);
+            list.push_bind(1_i64).push_bind(ms(now));
+        });
+        query.push(" RETURNING id, collection_id, canonical_url");
+        for row in query.build().fetch_all(&mut **tx).await? {
+            ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
+        }
+        insert_states(tx, piece, &ids, &hosts).await?;
+    }
+    settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await?;
+    let mut told = std::collections::HashSet::new();
+    let created = sources.iter().map(|source| {
+        let key = (source.settings.collection_id, source.canonical_url.clone());
+        let id = ids.get(&key).copied().unwrap_or_default();
+        let new = !existing.contains_key(&key) && told.insert(id);
+        if new { Created::New(id) } else { Created::Exists(id) }
+    });
+    Ok(created.collect())
+}
+
+async fn existing_ids(tx: &mut Tx, sources: &[NewSource]) -> sqlx::Result<HashMap<(i64, String), i64>> {
+    let mut ids = HashMap::new();
+    for piece in pieces(sources) {
+        let mut query = with_values("collection_id, canonical_url", piece, |list, source| {
+            list.push_bind(source.settings.collection_id).push_bind(source.canonical_url.as_str());
+        });
+        query.push("SELECT s.id, s.collection_id, s.canonical_url FROM v JOIN sources s ");
+        query.push("ON s.collection_id = v.collection_id AND s.canonical_url = v.canonical_url");
+        for row in query.build().fetch_all(&mut **tx).await? {
+            ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
+        }
+    }
+    Ok(ids)
+}
+
+async fn insert_states(
+    tx: &mut Tx,
+    sources: &[&NewSource],
+    ids: &HashMap<(i64, String), i64>,
+    hosts: &HashMap<HostKey, i64>,
+) -> sqlx::Result<()> {
+    let mut query = Query::new(format!("INSERT INTO source_state (source_id, host_id, fence, {HEALTH}) "));
+    query.push_values(sources, |mut list, source| {
+        let key = (source.settings.collection_id, source.canonical_url.clone());
+        list.push_bind(ids.get(&key).copied()).push_bind(hosts.get(&source.host).copied()).push_bind(1_i64);
+        push_health(&mut list, &Health::new(), Some(source.next_poll_at));
+    });
+    query.build().execute(&mut **tx).await?;
+    Ok(())
+}
+
+enum Edited {
+    Done,
+    Missing,
+    Changed,
+}
+
+async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<Edited> {
+    let mut query =
+        Query::new(format!("SELECT s.version, t.fence, t.host_id FROM {SOURCE_TABLES} WHERE s.id = "));
+    query.push_bind(edit.id).push(LOCK);
+    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(Edited::Missing) };
+    let (version, fence, old_host): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    if (version, fence) != (edit.version, edit.fence) {
+        return Ok(Edited::Changed);
+    }
+    let hosts = host_ids(tx, std::iter::once(&edit.host)).await?;
+    let host = hosts.get(&edit.host).copied().unwrap_or(old_host);
+    let one = std::slice::from_ref(edit);
+    let mut query = with_values(SETTINGS, one, |list, edit| {
+        push_settings(list, &edit.settings, &edit.canonical_url, now);
+    });
+    query.push(format!(
+        "UPDATE sources SET {}, version = version + 1 FROM v WHERE id = ",
+        assignments(SETTINGS)
+    ));
+    query.push_bind(edit.id).build().execute(&mut **tx).await?;
+    let mut query = with_values(HEALTH, one, |list, edit| push_health(list, &edit.health, edit.next_poll_at));
+    query.push(format!("UPDATE source_state SET {}, fence = fence + 1, host_id = ", assignments(HEALTH)));
+    query.push_bind(host);
+    if edit.forget {
+        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, hints = NULL, redirect = NULL, cursor = NULL");
+    }
+    query.push(" FROM v WHERE source_id = ").push_bind(edit.id).build().execute(&mut **tx).await?;
+    settle_hosts(tx, &[old_host, host]).await?;
+    insert_events(tx, &edit.events.iter().map(|event| (event.clone(), now)).collect::<Vec<_>>()).await?;
+    Ok(Edited::Done)
+}
+
+async fn delete(tx: &mut Tx, id: i64) -> sqlx::Result<bool> {
+    let mut hosts = Vec::new();
+    for table in ["source_state", "article_work"] {
+        let mut query = Query::new(format!("SELECT host_id FROM {table} WHERE source_id = "));
+        let rows = query.push_bind(id).build().fetch_all(&mut **tx).await?;
+        hosts.extend(rows.iter().map(|row| row.get::<i64, _>(0)));
+    }
+    hosts.sort_unstable();
+    hosts.dedup();
+    // A claim or commit that runs now ends first, or finds the source gone.
+    for piece in pieces(&hosts) {
+        let mut query = Query::new("UPDATE hosts SET slot = slot WHERE id IN ");
+        push_ids(&mut query, piece);
+        query.build().execute(&mut **tx).await?;
+    }
+    let mut query = Query::new("DELETE FROM sources WHERE id = ");
+    let deleted = query.push_bind(id).build().execute(&mut **tx).await?.rows_affected();
+    settle_hosts(tx, &hosts).await?;
+    Ok(deleted > 0)
+}

@@ -1,0 +1,212 @@
+//! Housekeeping: clean-up in batches, the order of events, and how queries run.
+
+use async_trait::async_trait;
+use gleaner_core::time::{Span, Time};
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::super::{EXPLAIN, PLAN_COLUMN, ROW_LOCK, Row};
+use super::claim::{claim_hosts, due_articles, due_sources};
+use super::{Query, Sql, Tx, garbled, ms, pieces, push_ids, time};
+use crate::store::{ClaimRequest, Cleaned, Cleanup, Event, NewEvent, Result, SourceFilter, Upkeep};
+
+/// Where clean-up of the history goes on, in `meta`.
+const POLLS_SWEPT: &str = "polls_swept_to";
+
+#[async_trait]
+impl Upkeep for Sql {
+    async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned> {
+        let mut tx = self.begin().await?;
+        let cleaned = clean_up(&mut tx, cleanup).await.map_err(|error| self.fail(error))?;
+        self.finish(tx).await?;
+        Ok(cleaned)
+    }
+
+    async fn number_events(&self, limit: u32) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let numbered = number_events(&mut tx, limit).await.map_err(|error| self.fail(error))?;
+        self.finish(tx).await?;
+        Ok(numbered)
+    }
+
+    async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>> {
+        let mut query =
+            Query::new("SELECT id, seq, kind, source_id, payload, created_at FROM outbox WHERE seq > ");
+        query.push_bind(after_seq).push(" ORDER BY seq LIMIT ").push_bind(i64::from(limit));
+        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        rows.iter().map(event).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn meta(&self, name: &str) -> Result<Option<String>> {
+        let mut query = Query::new("SELECT value FROM meta WHERE name = ");
+        query.push_bind(name);
+        let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
+        row.map(|row| row.try_get(0)).transpose().map_err(|error| self.fail(error))
+    }
+
+    async fn set_meta(&self, name: &str, value: &str) -> Result<()> {
+        let mut query = set_meta(name, value);
+        query.build().execute(&self.write).await.map_err(|error| self.fail(error))?;
+        Ok(())
+    }
+
+    async fn query_plans(&self) -> Result<Vec<(&'static str, String)>> {
+        let mut plans = Vec::new();
+        for (name, query) in hot_queries() {
+            let plan = self.plan(query).await.map_err(|error| self.fail(error))?;
+            plans.push((name, plan));
+        }
+        Ok(plans)
+    }
+}
+
+impl Sql {
+    /// How the database would run a query, one step a line.
+    async fn plan(&self, mut query: Query) -> sqlx::Result<String> {
+        let explained = format!("{EXPLAIN}{}", query.sql().as_str());
+        // Explaining writes nothing, but the reader's connection refuses even to explain a write.
+        let arguments = sqlx::Execute::take_arguments(&mut query.build()).map_err(sqlx::Error::Encode)?;
+        let explained = sqlx::query_with(AssertSqlSafe(explained), arguments.unwrap_or_default());
+        let rows = explained.fetch_all(&self.write).await?;
+        let lines: Vec<String> =
+            rows.iter().map(|row| row.try_get(PLAN_COLUMN)).collect::<sqlx::Result<_>>()?;
+        Ok(lines.join("\n"))
+    }
+}
+
+/// The queries that run at every tick, with arguments of the usual size.
+fn hot_queries() -> Vec<(&'static str, Query)> {
+    let request = ClaimRequest {
+        now: Time::from_millis(0),
+        lease: Span::from_mins(1),
+        owner: String::new(),
+        hosts: 100,
+        per_host: 50,
+    };
+    let hosts: Vec<i64> = (1..=50).collect();
+    let mut known = Query::new("SELECT * FROM seen WHERE source_id IN ");
+    push_ids(&mut known, &hosts);
+    let mut old = Query::new("");
+    push_old_posts(&mut old, Time::from_millis(0), 100);
+    let all = SourceFilter::default();
+    let failing =
+        SourceFilter { status: Some(gleaner_core::health::Status::Failing), ..SourceFilter::default() };
+    vec![
+        ("claim hosts", claim_hosts(&request)),
+        ("claim their sources", due_sources(&hosts, &request)),
+        ("claim their pages", due_articles(&hosts, &request)),
+        ("known entries", known),
+        ("posts to clean up", old),
+        ("list sources", super::sources::list(&all, Some(1000), 50)),
+        ("list failing sources", super::sources::list(&failing, Some(1000), 50)),
+    ]
+}
+
+async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
+    let batch = i64::from(cleanup.batch);
+    let mut cleaned = Cleaned::default();
+    if let Some(before) = cleanup.articles_before {
+        cleaned.articles = delete_articles(tx, before, batch).await?;
+    }
+    if let Some(before) = cleanup.posts_before {
+        let mut query = Query::new("DELETE FROM posts WHERE id IN (");
+        push_old_posts(&mut query, before, batch);
+        cleaned.posts = query.push(")").build().execute(&mut **tx).await?.rows_affected();
+    }
+    let mut query = Query::new("WITH old AS (SELECT source_id, entry_key FROM seen WHERE absent_since < ");
+    query.push_bind(ms(cleanup.seen_before)).push(" ORDER BY absent_since LIMIT ").push_bind(batch);
+    query.push(") DELETE FROM seen WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM old)");
+    cleaned.seen = query.build().execute(&mut **tx).await?.rows_affected();
+    let (polls, swept_all) = sweep_polls(tx, cleanup).await?;
+    cleaned.polls = polls;
+    let full = |count: u64| count >= u64::from(cleanup.batch);
+    cleaned.more = full(cleaned.articles) || full(cleaned.posts) || full(cleaned.seen) || !swept_all;
+    Ok(cleaned)
+}
+
+fn push_old_posts(query: &mut Query, before: Time, batch: i64) {
+    query.push("SELECT id FROM posts WHERE NOT linked AND created_at < ").push_bind(ms(before));
+    query.push(" ORDER BY created_at LIMIT ").push_bind(batch);
+}
+
+/// Deletes unprocessed articles; posts that no other article uses are unlinked by it.
+async fn delete_articles(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
+    let mut query = Query::new("SELECT id FROM articles WHERE NOT is_processed AND published_at < ");
+    query.push_bind(ms(before)).push(" ORDER BY published_at LIMIT ").push_bind(batch);
+    let rows = query.build().fetch_all(&mut **tx).await?;
+    let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    for piece in pieces(&ids) {
+        let mut query = Query::new(
+            "UPDATE posts SET linked = FALSE WHERE id IN (SELECT post_id FROM article_posts a WHERE a.article_id IN ",
+        );
+        push_ids(&mut query, piece);
+        query.push(" AND NOT EXISTS (SELECT 1 FROM article_posts b WHERE b.post_id = a.post_id AND b.article_id NOT IN ");
+        push_ids(&mut query, piece);
+        query.push("))").build().execute(&mut **tx).await?;
+        let mut query = Query::new("DELETE FROM articles WHERE id IN ");
+        push_ids(&mut query, piece);
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(ids.len() as u64)
+}
+
+/// Looks at the next stretch of the history: old rows go, and those past what a source may keep. A row of
+/// unchanged polls may be old by its id and young by its time, so that the sweep goes round and round.
+async fn sweep_polls(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<(u64, bool)> {
+    let mut query = Query::new("SELECT value FROM meta WHERE name = ");
+    let row = query.push_bind(POLLS_SWEPT).build().fetch_optional(&mut **tx).await?;
+    let from: i64 = row.and_then(|row| row.get::<String, _>(0).parse().ok()).unwrap_or(0);
+    let mut query = Query::new("SELECT MAX(id) FROM (SELECT id FROM polls WHERE id > ");
+    query.push_bind(from).push(" ORDER BY id LIMIT ").push_bind(i64::from(cleanup.batch)).push(") stretch");
+    let to: Option<i64> = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
+    let mut deleted = 0;
+    if let Some(to) = to {
+        let mut query = Query::new("DELETE FROM polls WHERE id > ");
+        query.push_bind(from).push(" AND id <= ").push_bind(to).push(" AND (last_at < ");
+        query.push_bind(ms(cleanup.polls_before)).push(" OR id <= (SELECT p.id FROM polls p ");
+        query.push("WHERE p.source_id = polls.source_id ORDER BY p.id DESC LIMIT 1 OFFSET ");
+        query.push_bind(i64::from(cleanup.polls_per_source)).push("))");
+        deleted = query.build().execute(&mut **tx).await?.rows_affected();
+    }
+    let next = to.unwrap_or(0);
+    if next != from {
+        set_meta(POLLS_SWEPT, &next.to_string()).build().execute(&mut **tx).await?;
+    }
+    Ok((deleted, to.is_none()))
+}
+
+fn set_meta(name: &str, value: &str) -> Query {
+    let mut query = Query::new("INSERT INTO meta (name, value) VALUES (");
+    query.separated(", ").push_bind(name).push_bind(value);
+    query.push(") ON CONFLICT (name) DO UPDATE SET value = excluded.value");
+    query
+}
+
+async fn number_events(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
+    // Two dispatchers at once would give one number twice; the second waits here.
+    let mut query = Query::new("SELECT value FROM meta WHERE name = 'last_seq'");
+    let row = query.push(ROW_LOCK).build().fetch_one(&mut **tx).await?;
+    let last: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled("last_seq", error))?;
+    let mut query = Query::new("WITH fresh AS (SELECT id, ROW_NUMBER() OVER (ORDER BY id) + ");
+    query.push_bind(last).push(" AS seq FROM (SELECT id FROM outbox WHERE seq IS NULL ORDER BY id LIMIT ");
+    query.push_bind(i64::from(limit)).push(") first) ");
+    query.push("UPDATE outbox SET seq = fresh.seq FROM fresh WHERE outbox.id = fresh.id");
+    let numbered = query.build().execute(&mut **tx).await?.rows_affected();
+    if numbered > 0 {
+        let next = last.saturating_add(i64::try_from(numbered).unwrap_or(0));
+        set_meta("last_seq", &next.to_string()).build().execute(&mut **tx).await?;
+    }
+    Ok(numbered)
+}
+
+fn event(row: &Row) -> sqlx::Result<Event> {
+    Ok(Event {
+        id: row.try_get("id")?,
+        seq: row.try_get("seq")?,
+        event: NewEvent {
+            kind: row.try_get("kind")?,
+            source_id: row.try_get("source_id")?,
+            payload: row.try_get("payload")?,
+        },
+        created_at: time(row, "created_at")?,
+    })
+}

@@ -1,0 +1,63 @@
+//! SQLite: a file, WAL, one writer, readers beside it.
+
+use std::path::Path;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use super::migrate::{Migration, migrations};
+use super::{Options, Result, StoreError};
+
+pub(super) type Db = sqlx::Sqlite;
+pub(super) type Row = sqlx::sqlite::SqliteRow;
+
+/// Taking the write lock at once: a transaction that reads first and writes later may find another in between.
+pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
+/// There is one writer, so nothing can be locked by another.
+pub(super) const SKIP_LOCKED: &str = "";
+/// See [`SKIP_LOCKED`].
+pub(super) const LOCK: &str = "";
+/// See [`SKIP_LOCKED`].
+pub(super) const ROW_LOCK: &str = "";
+pub(super) const MIGRATION_LOCK: &str = "SELECT 1";
+pub(super) const EXPLAIN: &str = "EXPLAIN QUERY PLAN ";
+/// Where an explained plan's text stands in its row.
+pub(super) const PLAN_COLUMN: usize = 3;
+/// Set before the first table is made; posts of the usual size fit into one page.
+const PAGE: u32 = 8192;
+pub(super) const MIGRATIONS: &[Migration] = migrations!("sqlite");
+
+#[expect(clippy::duplicate_mod, reason = "one body of SQL, compiled for each database")]
+#[path = "sql/mod.rs"]
+mod sql;
+
+pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
+    let fail = |error| StoreError::from_driver(path, error);
+    if let Some(directory) = Path::new(path).parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        std::fs::create_dir_all(directory).map_err(|error| StoreError::BadUrl {
+            url: path.to_owned(),
+            why: format!("the directory {} cannot be made: {error}", directory.display()),
+        })?;
+    }
+    let mut connect = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .page_size(PAGE)
+        .journal_mode(SqliteJournalMode::Wal)
+        // A poll counts as done when it is durable, and its validators with it.
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(options.lock_timeout)
+        .pragma("cache_size", "-32000")
+        .statement_cache_capacity(256);
+    if let Some(bytes) = options.max_bytes {
+        connect = connect.pragma("max_page_count", (bytes / u64::from(PAGE)).max(1).to_string());
+    }
+    let write =
+        SqlitePoolOptions::new().max_connections(1).connect_with(connect.clone()).await.map_err(fail)?;
+    let read = SqlitePoolOptions::new()
+        .max_connections(options.max_connections.max(1))
+        .connect_lazy_with(connect.create_if_missing(false).read_only(true));
+    let store = sql::Sql { read, write, database: path.to_owned() };
+    store.migrate().await?;
+    Ok(store)
+}

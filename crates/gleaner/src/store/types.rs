@@ -1,0 +1,527 @@
+//! What goes into a store and comes out of it, beside the core's own values.
+
+use gleaner_core::health::Health;
+use gleaner_core::identity::Seen;
+use gleaner_core::identity::Skipped;
+use gleaner_core::outcome::ErrorKind;
+use gleaner_core::post::{ContentHash, NewPost};
+use gleaner_core::schedule::Hints;
+use gleaner_core::source::{Interval, Kind};
+use gleaner_core::time::{Span, Time};
+
+/// What a person says about a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceSettings {
+    /// The collection it belongs to.
+    pub collection_id: i64,
+    /// What is polled.
+    pub url: String,
+    /// What it is.
+    pub kind: Kind,
+    /// What people call it.
+    pub name: Option<String>,
+    /// How often it is polled.
+    pub interval: Interval,
+    /// The pause after it, before its host is asked again.
+    pub poll_delay: Option<Span>,
+    /// Which links of a watchlist are followed.
+    pub article_selector: Option<String>,
+    /// What of a website always changes and is left out.
+    pub ignore_selector: Option<String>,
+    /// Whether each new entry's page is fetched.
+    pub full_content: bool,
+    /// Whether the first poll stores old entries too.
+    pub backfill: bool,
+    /// Whether robots.txt is not asked.
+    pub ignore_robots: bool,
+    /// Its own policy.
+    pub policy: Option<String>,
+    /// Its credentials, encrypted.
+    pub secret: Option<Vec<u8>>,
+}
+
+/// The host that asks for a source, as work is grouped by it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HostKey {
+    /// The name; empty where the URL has none.
+    pub name: String,
+    /// Which of the host's slots, where it may be asked several times at once.
+    pub slot: u32,
+}
+
+/// A source to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSource {
+    /// What a person says about it.
+    pub settings: SourceSettings,
+    /// [`gleaner_core::link::canonical`] of its URL: one source a collection.
+    pub canonical_url: String,
+    /// Who asks.
+    pub host: HostKey,
+    /// Its first poll.
+    pub next_poll_at: Time,
+}
+
+/// What became of a source to be created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It is new, under this id.
+    New(i64),
+    /// The collection has that URL already, under this id.
+    Exists(i64),
+}
+
+impl Created {
+    /// The id, whether new or not.
+    pub const fn id(self) -> i64 {
+        match self {
+            Self::New(id) | Self::Exists(id) => id,
+        }
+    }
+}
+
+/// A source as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    /// Its id.
+    pub id: i64,
+    /// What a person says about it.
+    pub settings: SourceSettings,
+    /// Its state.
+    pub health: Health,
+    /// Its next poll; none: disabled, or set aside until a person comes.
+    pub next_poll_at: Option<Time>,
+    /// What its server said.
+    pub memory: Memory,
+    /// The name of its host.
+    pub host: String,
+    /// Counts edits.
+    pub version: i64,
+    /// Raised by edits: a poll under an older one is discarded.
+    pub fence: i64,
+    /// When it was added.
+    pub created_at: Time,
+    /// When a person last changed it.
+    pub updated_at: Time,
+}
+
+/// What is remembered of a source's server, and written only by a poll that read a document.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// `ETag`, byte for byte.
+    pub etag: Option<Vec<u8>>,
+    /// `Last-Modified`, byte for byte.
+    pub last_modified: Option<Vec<u8>>,
+    /// A hash of the latest body.
+    pub body_hash: Option<i64>,
+    /// Its word on when to come back.
+    pub hints: Hints,
+    /// A permanent redirect under observation, as JSON.
+    pub redirect: Option<String>,
+    /// Where a timeline was read up to, as JSON.
+    pub cursor: Option<String>,
+}
+
+/// Which sources to list; all conditions hold at once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourceFilter {
+    /// Of this status, by name.
+    pub status: Option<gleaner_core::health::Status>,
+    /// Of this kind.
+    pub kind: Option<Kind>,
+    /// In this collection.
+    pub collection_id: Option<i64>,
+    /// On this host.
+    pub host: Option<String>,
+    /// With this text in URL or name.
+    pub text: Option<String>,
+    /// Enabled and not cooling down at that time.
+    pub active_at: Option<Time>,
+}
+
+/// A change to a source: settings, state, or both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceEdit {
+    /// The source.
+    pub id: i64,
+    /// The version that was read; another one: somebody was faster.
+    pub version: i64,
+    /// The fence that was read, where the state is changed from what it said.
+    pub fence: i64,
+    /// What a person says now.
+    pub settings: SourceSettings,
+    /// See [`NewSource::canonical_url`].
+    pub canonical_url: String,
+    /// Who asks now.
+    pub host: HostKey,
+    /// The new state.
+    pub health: Health,
+    /// Its next poll.
+    pub next_poll_at: Option<Time>,
+    /// Whether validators and cursor are dropped, because they speak of something else now.
+    pub forget: bool,
+    /// What to tell the world.
+    pub events: Vec<NewEvent>,
+}
+
+/// What to claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// The time now.
+    pub now: Time,
+    /// How long the lease lasts without a heartbeat.
+    pub lease: Span,
+    /// Who claims.
+    pub owner: String,
+    /// At most so many hosts.
+    pub hosts: u32,
+    /// At most so many sources of each.
+    pub per_host: u32,
+}
+
+/// A host that is ours for a while, with what is due of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// The lease.
+    pub lease: Lease,
+    /// The host's name.
+    pub host: String,
+    /// No source of it is asked before then.
+    pub hold_until: Option<Time>,
+    /// Sources that are due, the longest due first.
+    pub sources: Vec<Source>,
+    /// Pages that are due.
+    pub articles: Vec<ArticleWork>,
+}
+
+/// Proof that a host is ours; a later claim raises the fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Lease {
+    /// The host.
+    pub host_id: i64,
+    /// Its fence when we claimed it.
+    pub fence: i64,
+}
+
+/// The end of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// The lease.
+    pub lease: Lease,
+    /// The host is not to be asked before then: the delay after the latest request.
+    pub free_at: Option<Time>,
+}
+
+/// One poll's whole verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Commit {
+    /// The lease it was made under.
+    pub lease: Lease,
+    /// The source.
+    pub source_id: i64,
+    /// The source's fence when it was claimed.
+    pub fence: i64,
+    /// The state it was claimed in, so that what did not change is not written.
+    pub was: Health,
+    /// The new state.
+    pub health: Health,
+    /// The next poll.
+    pub next_poll_at: Option<Time>,
+    /// The host is left alone until then.
+    pub host_hold_until: Option<Time>,
+    /// What to remember of the server; none: what it was.
+    pub memory: Option<Memory>,
+    /// Posts to store.
+    pub new: Vec<(NewPost, Seen)>,
+    /// Posts to change.
+    pub changed: Vec<(i64, NewPost, Seen)>,
+    /// What to remember of other entries.
+    pub remember: Vec<Seen>,
+    /// Entries that the document no longer has.
+    pub vanished: Vec<i64>,
+    /// Pages to fetch.
+    pub articles: Vec<NewArticleWork>,
+    /// The row of the history.
+    pub poll: PollRecord,
+    /// What to tell the world, posts aside.
+    pub events: Vec<NewEvent>,
+}
+
+/// What became of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Committed {
+    /// Stored, with the ids of the posts that are new and of those that changed.
+    Stored {
+        /// New posts.
+        new: Vec<i64>,
+        /// Changed posts.
+        changed: Vec<i64>,
+    },
+    /// The lease had run out, or the source was edited or deleted meanwhile: nothing was written.
+    Discarded,
+}
+
+/// One poll, for the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PollRecord {
+    /// When it ended.
+    pub at: Time,
+    /// [`gleaner_core::outcome::Outcome::name`].
+    pub outcome: String,
+    /// What failed.
+    pub error: Option<(ErrorKind, String)>,
+    /// The HTTP status.
+    pub status_code: Option<u16>,
+    /// How long it took.
+    pub duration: Span,
+    /// How many bytes came.
+    pub bytes: u64,
+    /// What was skipped, and why.
+    pub skipped: Skipped,
+    /// The rule that applied.
+    pub rule: Option<String>,
+}
+
+/// A row of the history: one poll, or several unchanged ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poll {
+    /// Its id.
+    pub id: i64,
+    /// The first of them.
+    pub first_at: Time,
+    /// How many.
+    pub count: i64,
+    /// Posts that were new.
+    pub new_posts: i64,
+    /// Posts that changed.
+    pub updated_posts: i64,
+    /// The latest of them.
+    pub record: PollRecord,
+}
+
+/// A page to be fetched for an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewArticleWork {
+    /// Who asks.
+    pub host: HostKey,
+    /// The entry it belongs to, which the same commit remembers as seen.
+    pub entry_key: i64,
+    /// The page.
+    pub url: String,
+    /// The post as far as it is known, as JSON.
+    pub draft: String,
+    /// When it may first be fetched.
+    pub next_try_at: Time,
+}
+
+/// A page to be fetched, as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArticleWork {
+    /// Its id.
+    pub id: i64,
+    /// The source it is for.
+    pub source_id: i64,
+    /// The entry it belongs to.
+    pub entry_key: i64,
+    /// The page.
+    pub url: String,
+    /// The post as far as it is known, as JSON.
+    pub draft: String,
+    /// How often it was tried.
+    pub tries: i64,
+}
+
+/// What became of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArticleOutcome {
+    /// It is a post now.
+    Post(Box<NewPost>),
+    /// It failed, and is tried again.
+    Retry {
+        /// When.
+        at: Time,
+        /// What happened.
+        error: String,
+    },
+    /// It is given up; its entry stays seen.
+    GivenUp,
+}
+
+/// The end of one piece of article work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArticleCommit {
+    /// The lease it was made under.
+    pub lease: Lease,
+    /// The work.
+    pub work_id: i64,
+    /// When it ended.
+    pub at: Time,
+    /// What became of it.
+    pub outcome: ArticleOutcome,
+}
+
+/// Something the world should hear of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// `source.failing`, `import.finished`, …
+    pub kind: String,
+    /// The source it is about.
+    pub source_id: Option<i64>,
+    /// JSON.
+    pub payload: String,
+}
+
+/// An event as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Stable, and the same in every channel.
+    pub id: i64,
+    /// Its place in the stream; none: not numbered yet.
+    pub seq: Option<i64>,
+    /// What happened.
+    pub event: NewEvent,
+    /// When.
+    pub created_at: Time,
+}
+
+/// A post as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    /// Its id.
+    pub id: i64,
+    /// Its source.
+    pub source_id: i64,
+    /// What it says.
+    pub content: NewPost,
+    /// Counts changes of title or text, from 1.
+    pub revision: i64,
+    /// When it was first stored.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+}
+
+/// Which posts to list; all conditions hold at once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PostFilter {
+    /// Of these sources; none given: of all.
+    pub source_ids: Vec<i64>,
+    /// Linked to no article.
+    pub unlinked: bool,
+    /// Stored at or after.
+    pub from: Option<Time>,
+    /// Stored before.
+    pub until: Option<Time>,
+}
+
+/// An article as a consumer makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewArticle {
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// Where it is.
+    pub url: Option<String>,
+    /// When it was published.
+    pub published_at: Option<Time>,
+    /// The posts it is made from.
+    pub post_ids: Vec<i64>,
+}
+
+/// An article as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Article {
+    /// Its id.
+    pub id: i64,
+    /// What it says.
+    pub content: NewArticle,
+    /// Whether its consumer is done with it.
+    pub is_processed: bool,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// A user as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Its id.
+    pub id: i64,
+    /// What it is called.
+    pub name: String,
+    /// Its password's hash; none: no password set.
+    pub password_hash: Option<String>,
+    /// Whether it manages users.
+    pub is_admin: bool,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// A collection as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collection {
+    /// Its id.
+    pub id: i64,
+    /// What it is called.
+    pub name: String,
+    /// Whose keys serve its sources.
+    pub owner_id: i64,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// Where events are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Webhook {
+    /// Its id.
+    pub id: i64,
+    /// Whose it is.
+    pub owner_id: i64,
+    /// The target.
+    pub url: String,
+    /// What signs, encrypted.
+    pub secret: Vec<u8>,
+    /// Which kinds of events, separated by commas; empty: all.
+    pub events: String,
+    /// Whether it is used.
+    pub enabled: bool,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// What clean-up deletes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cleanup {
+    /// Unprocessed articles published before; none: all stay.
+    pub articles_before: Option<Time>,
+    /// Posts linked to no article and stored before; none: all stay.
+    pub posts_before: Option<Time>,
+    /// Entries that vanished before are forgotten.
+    pub seen_before: Time,
+    /// Poll rows whose latest poll was before.
+    pub polls_before: Time,
+    /// How many poll rows a source keeps.
+    pub polls_per_source: u32,
+    /// At most so many rows of each in one transaction.
+    pub batch: u32,
+}
+
+/// What clean-up deleted, and whether more is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cleaned {
+    /// Articles.
+    pub articles: u64,
+    /// Posts.
+    pub posts: u64,
+    /// Entries forgotten.
+    pub seen: u64,
+    /// Poll rows.
+    pub polls: u64,
+    /// Another batch is waiting.
+    pub more: bool,
+}
+
+/// The hash of a post, from what a database holds.
+pub(super) fn stored_hash(bytes: Vec<u8>) -> ContentHash {
+    ContentHash(<[u8; 32]>::try_from(bytes).unwrap_or_default())
+}

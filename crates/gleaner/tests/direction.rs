@@ -1,0 +1,68 @@
+//! Who may use whom: `core <- {fetch, read, store} <- engine <- service <- {web, cli} <- main`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Each part, and the parts it must not name.
+const FORBIDDEN: [(&str, &[&str]); 9] = [
+    ("fetch", &["read", "store", "engine", "service", "web", "cli"]),
+    ("read", &["fetch", "store", "engine", "service", "web", "cli"]),
+    ("store", &["fetch", "read", "engine", "service", "web", "cli"]),
+    ("engine", &["service", "web", "cli"]),
+    ("service", &["web", "cli"]),
+    ("web", &["store", "cli"]),
+    ("cli", &["store"]),
+    ("config", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
+    ("clock", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
+];
+
+/// What the core must never depend on, directly or not.
+const IMPURE: [&str; 5] = ["tokio", "sqlx", "reqwest", "hyper", "rand"];
+
+#[test]
+fn uses_point_one_way() {
+    let mut wrong = Vec::new();
+    for (part, forbidden) in FORBIDDEN {
+        for file in files_of(part) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            for (number, line) in text.lines().enumerate() {
+                let named = |other: &&&str| line.contains(&format!("crate::{other}"));
+                if let Some(other) = forbidden.iter().find(named) {
+                    wrong.push(format!("{}:{}: {part} names {other}", file.display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The files of a part: `src/part.rs`, and all below `src/part/`.
+fn files_of(part: &str) -> Vec<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = vec![source.join(format!("{part}.rs"))];
+    let mut directories = vec![source.join(part)];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { directories.push(path) } else { files.push(path) }
+        }
+    }
+    files.retain(|file| file.is_file());
+    files
+}
+
+#[test]
+fn the_core_and_the_parser_stay_pure() {
+    for package in ["gleaner-core", "gleaner-feed"] {
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--package", package])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        let tree = String::from_utf8_lossy(&output.stdout);
+        assert!(tree.starts_with(package), "cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));
+        let impure =
+            tree.lines().find(|line| IMPURE.iter().any(|name| line.starts_with(&format!("{name} "))));
+        assert_eq!(impure, None, "{package} must not depend on it");
+    }
+}

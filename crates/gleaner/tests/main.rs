@@ -1,0 +1,9 @@
+//! All tests that need more than one module: real databases, real processes, real time limits.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod claim_cost;
+mod crash;
+mod database_faults;
+mod direction;
+mod store_contract;
+mod support;

@@ -1,0 +1,78 @@
+//! What the tests share: empty databases of both kinds, and sources to put into them.
+
+use std::sync::Arc;
+
+use gleaner::store::{HostKey, NewSource, Options, SourceSettings, Store, open};
+use gleaner_core::source::{Interval, Kind};
+use gleaner_core::time::{Span, Time};
+use sqlx::Connection as _;
+
+/// An empty database of its own, and the store in it.
+pub(crate) struct Database {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) url: String,
+    /// Keeps the directory of an SQLite file until the test is over.
+    _directory: Option<tempfile::TempDir>,
+}
+
+pub(crate) async fn sqlite() -> Database {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let url = directory.path().join("gleaner.db").display().to_string();
+    let store = open(&Options::new(&url)).await.expect("a new SQLite file opens");
+    Database { store, url, _directory: Some(directory) }
+}
+
+pub(crate) async fn postgres() -> Database {
+    let url = empty_postgres().await;
+    let store = open(&Options::new(&url)).await.expect("a new PostgreSQL database opens");
+    Database { store, url, _directory: None }
+}
+
+/// The URL of a PostgreSQL database without any table.
+pub(crate) async fn empty_postgres() -> String {
+    let server = std::env::var("GLEANER_TEST_POSTGRES").expect(
+        "GLEANER_TEST_POSTGRES names the server; run `make test`, or `scripts/with-postgres cargo test`",
+    );
+    let name =
+        format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+    let mut admin = sqlx::PgConnection::connect(&server).await.expect("the test server answers");
+    let create = format!("CREATE DATABASE {name} TEMPLATE template0");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(create)).execute(&mut admin).await.expect("a database can be made");
+    server.replacen("/postgres?", &format!("/{name}?"), 1)
+}
+
+static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+/// The tests' midnight.
+pub(crate) fn start() -> Time {
+    Time::parse("2026-11-15T00:00:00Z").expect("a time")
+}
+
+pub(crate) fn minutes(n: u64) -> Span {
+    Span::from_mins(n)
+}
+
+/// A feed on that host, due at once.
+pub(crate) fn feed(host: &str, path: &str) -> NewSource {
+    let url = format!("https://{host}/{path}");
+    NewSource {
+        canonical_url: gleaner_core::link::canonical(&url),
+        host: HostKey { name: host.to_owned(), slot: 0 },
+        next_poll_at: start(),
+        settings: SourceSettings {
+            collection_id: 1,
+            url,
+            kind: Kind::Feed,
+            name: None,
+            interval: Interval::Default,
+            poll_delay: None,
+            article_selector: None,
+            ignore_selector: None,
+            full_content: false,
+            backfill: false,
+            ignore_robots: false,
+            policy: None,
+            secret: None,
+        },
+    }
+}

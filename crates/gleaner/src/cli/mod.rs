@@ -28,7 +28,7 @@ Exit codes:
   2  wrong usage or configuration; nothing was done";
 
 /// A self-healing source poller.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "gleaner", version, after_help = AFTER_HELP, subcommand_required = true)]
 struct Cli {
     #[command(flatten)]
@@ -37,8 +37,8 @@ struct Cli {
     command: Command,
 }
 
-/// Flags of every command.
-#[derive(Debug, clap::Args)]
+/// Flags of every command. Not to be printed: a secret may be among them.
+#[derive(clap::Args)]
 struct Global {
     /// The config file [default: $GLEANER_CONFIG, else gleaner/config.toml in the user's config directory, if
     /// there]

@@ -9,14 +9,14 @@ use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 use toml::Value;
 
-use super::error::{ConfigError, ConfigErrors, Origin, Warning};
+use super::error::{ConfigError, ConfigErrors, Origin};
 use super::key::Key;
 use super::layers::Entry;
 use super::load::{Effective, Loaded, Merged};
+use super::parse;
 use super::secret::Secret;
 use super::settings::{self, Setting};
 use super::types::*;
-use super::{parse, settings::Takes};
 
 /// Builds the configuration, or says everything that is wrong with it.
 pub(super) fn build(mut merged: Merged) -> Result<Loaded, ConfigErrors> {
@@ -34,12 +34,13 @@ pub(super) fn build(mut merged: Merged) -> Result<Loaded, ConfigErrors> {
         merged.errors.extend(missing);
         return Err(merged.into_errors());
     };
-    let warnings = unused_knobs(&merged, &config);
     let effective = merged.entries.into_values().filter_map(|entry| {
         let (setting, value, origin) = (entry.setting?, entry.value, entry.origin);
         Some((entry.key, Effective { setting, value, origin }))
     });
-    Ok(Loaded { config, warnings, values: effective.collect() })
+    let mut loaded = Loaded { config, warnings: Vec::new(), values: effective.collect() };
+    loaded.warnings = loaded.unused_settings(&[]);
+    Ok(loaded)
 }
 
 impl Merged {
@@ -49,7 +50,7 @@ impl Merged {
 
     fn under<'a>(&'a self, section: &'a [&str]) -> impl Iterator<Item = &'a Entry> {
         self.entries.values().filter(move |entry| {
-            entry.key.0.len() > section.len() && entry.key.0.iter().zip(section).all(|(part, of)| part == of)
+            entry.key.0.len() >= section.len() && entry.key.0.iter().zip(section).all(|(part, of)| part == of)
         })
     }
 }
@@ -152,26 +153,6 @@ fn check_default_policy(merged: &mut Merged, policies: &BTreeMap<String, Policy>
         let error = entry.error(format!("must be the name of a policy; there are {}", names.join(", ")));
         merged.errors.push(error);
     }
-}
-
-/// Settings that only some policies read, set where the default policy does not.
-fn unused_knobs(merged: &Merged, config: &Config) -> Vec<Warning> {
-    let Some(policy) = config.default_policy() else { return Vec::new() };
-    let knobs = [
-        ("source.max_failures", policy.uses_max_failures()),
-        ("source.max_backoff_hours", policy.uses_backoff()),
-    ];
-    let idle = knobs.into_iter().filter(|(_, used)| !used).filter_map(|(key, _)| merged.get(key));
-    idle.filter(|entry| entry.origin != Origin::Default)
-        .map(|entry| Warning {
-            origin: entry.origin.clone(),
-            key: entry.key.to_string(),
-            problem: format!(
-                "the policy {} does not use it; it counts only for sources that name a policy which does",
-                policy.name
-            ),
-        })
-        .collect()
 }
 
 /// Reads checked values as types.
@@ -292,8 +273,8 @@ impl Reader<'_> {
 
     fn value(&mut self, key: &str) -> Option<&Value> {
         if self.merged.get(key).is_none() {
-            let allowed = Setting::find(key).map_or(&Takes::Overlay(""), |setting| &setting.takes);
-            let problem = format!("has no default here; set it to {allowed}");
+            let allowed = Setting::find(key).map(|setting| setting.takes.to_string()).unwrap_or_default();
+            let problem = format!("has no default on this machine; set it to {allowed}");
             let key = key.to_owned();
             self.missing.push(ConfigError { origin: Origin::Default, key, value: None, problem });
         }

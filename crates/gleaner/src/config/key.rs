@@ -58,7 +58,7 @@ pub(super) fn meaning(key: &Key) -> Meaning {
         }
     }
     let (parts, problem) = farthest;
-    Meaning::Unknown { parts: parts + 1, problem: problem.unwrap_or_else(|| unknown(key, parts)) }
+    Meaning::Unknown { parts: parts + 1, problem: problem.unwrap_or_else(|| unknown(key)) }
 }
 
 /// How many parts of the key this setting's pattern matches, and what stopped it where that was a bad name.
@@ -98,25 +98,27 @@ fn secret_file(setting: &'static Setting, key: &Key, matched: usize, named: &Key
     })
 }
 
-fn unknown(key: &Key, matched: usize) -> String {
-    let what = if matched == 0 && key.0.len() > 1 { "unknown section" } else { "unknown key" };
-    match nearest(key) {
-        Some(known) if what == "unknown section" => {
-            let section = known.split('.').next().unwrap_or_default();
-            format!("{what}; did you mean {section} (for {known})?")
-        }
-        Some(known) => format!("{what}; did you mean {known}?"),
-        None => format!("{what}; `gleaner config` lists all that there are"),
+/// The known key most like this one, told to the person who wrote it.
+fn unknown(key: &Key) -> String {
+    // A lone key was likely meant for a section: `policy` is rather `source.policy` than `policies`.
+    let guess = if key.0.len() == 1 {
+        elsewhere(key).or_else(|| nearest(key))
+    } else {
+        nearest(key).or_else(|| elsewhere(key))
+    };
+    match guess {
+        Some(known) => format!("unknown key; did you mean {known}?"),
+        None => "unknown key; `gleaner config` lists all that there are".to_owned(),
     }
 }
 
-/// The known key most like this one: alike in every part, or of the same last part elsewhere.
+/// The setting or section of as many parts that is alike in each of them.
 fn nearest(key: &Key) -> Option<String> {
     const ALIKE: f64 = 0.8;
     let filled = |setting: &Setting| {
-        let parts = setting.segments().enumerate().map(|(i, part)| match key.0.get(i) {
-            Some(given) if part.starts_with('<') => given.clone(),
-            _ => part.to_owned(),
+        let parts = setting.segments().zip(&key.0).map(|(part, given)| match part.starts_with('<') {
+            true => given.clone(),
+            false => part.to_owned(),
         });
         Key(parts.collect())
     };
@@ -126,12 +128,14 @@ fn nearest(key: &Key) -> Option<String> {
         (known.0.len() == key.0.len() && alike >= ALIKE).then_some(alike)
     };
     let scored = SETTINGS.iter().map(filled).filter_map(|known| Some((alike(&known)?, known)));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known.to_string());
+    scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known.to_string())
+}
+
+/// The setting of the same last part in another section.
+fn elsewhere(key: &Key) -> Option<String> {
     let last = key.0.last()?.as_str();
-    best.or_else(|| {
-        let elsewhere = SETTINGS.iter().find(|setting| setting.segments().last() == Some(last));
-        elsewhere.map(|setting| setting.key.to_owned())
-    })
+    let setting = SETTINGS.iter().find(|setting| setting.segments().last() == Some(last))?;
+    Some(setting.key.to_owned())
 }
 
 #[cfg(test)]
@@ -167,9 +171,10 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_told_the_nearest() {
-        check("sorce/policy", "1: unknown section; did you mean source (for source.policy)?");
+        check("sorce/policy", "1: unknown key; did you mean source.policy?");
         check("source/poll_intervall_minutes", "2: unknown key; did you mean source.poll_interval_minutes?");
         check("fetch/timeout", "2: unknown key; did you mean fetch.timeout_seconds?");
+        check("fech", "1: unknown key; did you mean fetch?");
         check("policy", "1: unknown key; did you mean source.policy?");
         check("source/zzz", "2: unknown key; `gleaner config` lists all that there are");
         check("log/level_file", "2: unknown key; did you mean log.level?");
@@ -182,7 +187,7 @@ mod tests {
             "3: 'podcast' is no kind of source; there are feed, website, watchlist, x",
         );
         check(
-            "source/host_overrides/https:\u{2f}\u{2f}a/concurrency".replace("https:", "a b").as_str(),
+            "source/host_overrides/a b/concurrency",
             "3: 'a b' is no host; write it as in example.org, without scheme or port",
         );
     }

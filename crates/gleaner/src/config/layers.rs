@@ -11,11 +11,11 @@ use toml::de::{DeTable, DeValue};
 use super::dirs::Env;
 use super::error::{ConfigError, Origin};
 use super::key::{Key, Meaning, meaning};
-use super::settings::{Secrecy, Setting, Takes};
+use super::settings::{SETTINGS, Secrecy, Setting, Takes};
 use super::{CONFIG_VARIABLE, ENV_PREFIX, secret};
 
-/// One value that somebody set.
-#[derive(Debug, Clone)]
+/// One value that somebody set. Not to be printed: it may be a secret.
+#[derive(Clone)]
 pub(super) struct Entry {
     pub(super) key: Key,
     /// None for a table that is there but empty.
@@ -29,14 +29,14 @@ pub(super) struct Entry {
 }
 
 /// What the layers say, and what is wrong with how they say it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Layer {
     pub(super) entries: Vec<Entry>,
     pub(super) errors: Vec<ConfigError>,
 }
 
 /// The text of a config file and where it is.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct File {
     /// What errors call it.
     pub path: PathBuf,
@@ -45,7 +45,7 @@ pub struct File {
 }
 
 /// A flag that sets something.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Flag {
     /// What errors call it: `--set`, `--listen`.
     pub name: String,
@@ -83,11 +83,24 @@ pub(super) fn environment(env: &Env) -> Layer {
         if variable == CONFIG_VARIABLE || text.is_empty() {
             continue;
         }
+        if let Some(meant) = misjoined(variable) {
+            let problem = format!("two underscores stand between the parts of a key; did you mean {meant}?");
+            let (origin, key) = (Origin::Env(variable.clone()), String::new());
+            layer.errors.push(ConfigError { origin, key, value: None, problem });
+            continue;
+        }
         let key = Key(name.split("__").map(str::to_lowercase).collect());
         let value = scalar(text).unwrap_or_else(|| Value::String(text.clone()));
         layer.add(key, value, text, Origin::Env(variable.clone()));
     }
     layer
+}
+
+/// The variable that was meant where only the number of underscores is wrong.
+fn misjoined(variable: &str) -> Option<String> {
+    let single = |name: &str| name.replace("__", "_").to_uppercase();
+    let meant = SETTINGS.iter().map(Setting::variable).find(|known| single(known) == single(variable))?;
+    (meant != variable.to_uppercase()).then_some(meant)
 }
 
 /// The entries of flags.
@@ -103,7 +116,8 @@ pub(super) fn flags(flags: &[Flag]) -> Layer {
             }
             None => {
                 // What stands after '=' may be a secret, so only the key is repeated.
-                let key = flag.assignment.split('=').next().unwrap_or_default().trim().to_owned();
+                let key = flag.assignment.split('=').next().unwrap_or_default().trim();
+                let key = key.replace(char::is_control, " ");
                 let problem = "must be KEY=VALUE, as in source.max_failures=3".to_owned();
                 layer.errors.push(ConfigError { origin, key, value: None, problem });
             }
@@ -203,9 +217,11 @@ impl Entry {
         match self.setting.map(|setting| setting.secrecy) {
             _ if self.in_file => secret::SET.to_owned(),
             Some(Secrecy::Secret) => secret::SET.to_owned(),
-            Some(Secrecy::Credentials) => secret::hide_credentials(&self.text),
+            Some(Secrecy::Credentials) if self.value.is_str() => secret::hide_credentials(&self.text),
+            Some(Secrecy::Credentials) => secret::SET.to_owned(),
             _ if self.value.is_table() => "{…}".to_owned(),
-            _ => self.text.lines().collect::<Vec<_>>().join(" "),
+            // What is shown ends up on terminals.
+            _ => self.text.replace(char::is_control, " "),
         }
     }
 }

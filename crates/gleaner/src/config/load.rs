@@ -4,9 +4,11 @@
 //! that the caller gives. Every mistake is reported, not just the first.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::Path;
 
+use gleaner_core::policy::Policy;
 use toml::Value;
 
 use super::build;
@@ -20,7 +22,7 @@ use super::types::Config;
 /// Reads a file, trimmed content being a secret.
 pub type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
 
-/// Everything that a configuration is made of.
+/// Everything that a configuration is made of. Not to be printed: it holds secrets in clear.
 pub struct Inputs<'a> {
     /// The config file, where there is one.
     pub file: Option<File>,
@@ -43,15 +45,49 @@ pub struct Loaded {
     pub values: BTreeMap<Key, Effective>,
 }
 
+impl Loaded {
+    /// Settings that only some policies read, set while none in use does. In use are the default policy and
+    /// those that sources name; [`Loaded::warnings`] knows of no sources.
+    pub fn unused_settings(&self, named_by_sources: &[&str]) -> Vec<Warning> {
+        let names = named_by_sources.iter().copied().chain([self.config.source.policy.as_str()]);
+        let in_use: Vec<&Policy> = names.filter_map(|name| self.config.policies.get(name)).collect();
+        type Reads = fn(&Policy) -> bool;
+        let readers: [(&str, Reads); 2] = [
+            ("source.max_failures", Policy::uses_max_failures),
+            ("source.max_backoff_hours", Policy::uses_backoff),
+        ];
+        let idle = readers.into_iter().filter(|(_, reads)| !in_use.iter().any(|policy| reads(policy)));
+        idle.filter_map(|(key, reads)| {
+            let (key, value) = self.values.iter().find(|(_, value)| value.setting.key == key)?;
+            let users = self.config.policies.values().filter(|policy| reads(policy));
+            let users: Vec<&str> = users.map(|policy| policy.name.as_str()).collect();
+            let used_by = if users.is_empty() { "none".to_owned() } else { users.join(", ") };
+            let problem = format!(
+                "has no effect under the policy {}; policies that use it: {used_by}",
+                self.config.source.policy
+            );
+            let origin = value.origin.clone();
+            (origin != Origin::Default).then(|| Warning { origin, key: key.to_string(), problem })
+        })
+        .collect()
+    }
+}
+
 /// A value in effect.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Effective {
     /// What it sets.
     pub setting: &'static Setting,
-    /// The value itself, secrets in clear: show it through [`super::render`] only.
+    /// The value itself, secrets in clear: show it through [`Effective::shown`] only.
     pub(super) value: Value,
     /// Where it came from.
     pub origin: Origin,
+}
+
+impl fmt::Debug for Effective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.shown().0, self.origin)
+    }
 }
 
 /// The entries that won, and the mistakes on the way.
@@ -125,7 +161,7 @@ impl Merged {
         }
     }
 
-    /// Whether anything was refused.
+    /// What was refused, in the order in which people look for it.
     pub(super) fn into_errors(mut self) -> ConfigErrors {
         self.errors.sort();
         self.errors.dedup();

@@ -5,7 +5,8 @@
 //!
 //! A variable is named after its key, with two underscores between the parts:
 //! `GLEANER_SOURCE__POLL_INTERVAL_MINUTES=15`. Its value is read as TOML where it is TOML and as text where it is
-//! not; lists may be plain, with commas; an empty variable counts as not set. Names in keys become lower case.
+//! not; lists may be plain, with commas; an empty variable counts as not set. Names in keys become lower case;
+//! most shells take no dots in variables, so hosts are better named in the file or by `--set`.
 //! [`CONFIG_VARIABLE`] is the only variable of that prefix which is no setting. A setting that is secret or may
 //! hold credentials can be given as the path of a file, by the same key with `_file` appended.
 //!

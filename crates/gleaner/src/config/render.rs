@@ -87,14 +87,15 @@ pub fn toml(loaded: &Loaded) -> String {
         let table = table_of(setting.key);
         let first = i == 0 || table_of(SETTINGS[i - 1].key) != table;
         let named = setting.key.contains('<');
+        let _ = write!(out, "{}", if i == 0 { "" } else { "\n" });
         if first {
             let mark = if named { "# " } else { "" };
-            let _ = writeln!(out, "{}{mark}[{table}]", if i == 0 { "" } else { "\n" });
+            let _ = writeln!(out, "{mark}[{}]", table.replace("<host>", "\"<host>\""));
         }
         explain(&mut out, setting);
         let last = SETTINGS.get(i + 1).is_none_or(|next| table_of(next.key) != table);
         if named {
-            let _ = writeln!(out, "# {} ={}", leaf(setting.key), default(setting));
+            let _ = writeln!(out, "# {} =", leaf(setting.key));
             if last {
                 instances(&mut out, loaded, table);
             }
@@ -108,11 +109,13 @@ pub fn toml(loaded: &Loaded) -> String {
 
 fn explain(out: &mut String, setting: &Setting) {
     let _ = writeln!(out, "# {}", setting.about);
-    let _ = writeln!(out, "# Takes {}. Variable: {}", setting.takes, setting.variable());
-}
-
-fn default(setting: &Setting) -> String {
-    setting.default.map(|default| format!(" {default}")).unwrap_or_default()
+    let default = setting.default.map(|default| format!("; default {default}")).unwrap_or_default();
+    let file = if setting.secrecy == Secrecy::Open {
+        ""
+    } else {
+        ", or …_FILE with the path of a file that holds it"
+    };
+    let _ = writeln!(out, "# Takes {}{default}. Variable: {}{file}", setting.takes, setting.variable());
 }
 
 fn assign(out: &mut String, name: &str, value: Option<&Effective>) {

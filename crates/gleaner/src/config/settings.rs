@@ -202,7 +202,7 @@ pub static SETTINGS: &[Setting] = &[
         "The address that the API and the dashboard listen on."),
     open("api.public_url", WEB_URL, None,
         "The URL under which people reach it; not set: that of the address listened on."),
-    hidden("api.jwt_secret", Takes::Text("at least 32 bytes long", |text| parse::secret(text).is_some()), Secrecy::Secret,
+    hidden("api.jwt_secret", Takes::Text("a text of at least 32 bytes", |text| parse::secret(text).is_some()), Secrecy::Secret,
         "What access tokens are signed with."),
 
     open("x.base_url", WEB_URL, Some("\"https://api.x.com\""),

@@ -21,7 +21,8 @@ impl fmt::Display for Key {
             if !part.is_empty() && part.bytes().all(bare) {
                 write!(f, "{dot}{part}")?;
             } else {
-                write!(f, "{dot}{}", toml::Value::String(part.clone()))?;
+                // JSON's escapes are TOML's too, and stay on one line.
+                write!(f, "{dot}{}", serde_json::Value::from(part.as_str()))?;
             }
         }
         Ok(())
@@ -165,6 +166,7 @@ mod tests {
             "source/host_overrides/Example.ORG/concurrency",
             "source.host_overrides.\"example.org\".concurrency is source.host_overrides.<host>.concurrency",
         );
+        assert_eq!(Key(vec!["a\nb".to_owned(), String::new()]).to_string(), r#""a\nb"."""#);
         check("api/jwt_secret_file", "file for api.jwt_secret");
         check("policies/mine/on/gone", "table policies.mine.on.gone");
     }

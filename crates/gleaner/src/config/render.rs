@@ -119,7 +119,9 @@ fn explain(out: &mut String, setting: &Setting) {
 }
 
 fn assign(out: &mut String, name: &str, value: Option<&Effective>) {
-    let line = match value.map(|value| (value.shown(), &value.origin)) {
+    // A path may hold anything, and a line break would end the comment.
+    let origin = |value: &Effective| value.origin.to_string().replace(char::is_control, " ");
+    let line = match value.map(|value| (value.shown(), origin(value))) {
         None => format!("# {name} =  # not set"),
         Some(((value, false), origin)) => format!("{name} = {value}  # {origin}"),
         // As a comment, so that the file can be used: what is hidden is not the value.

@@ -291,12 +291,18 @@ fn the_table_knows_every_key_of_a_policy_and_what_it_takes() {
     keys.sort_unstable();
     assert_eq!(known, keys);
 
-    for setting in SETTINGS.iter().filter(|setting| setting.key.ends_with(".on.<error kind>.gap")) {
-        let words = setting.takes.to_string();
-        for word in words.trim_start_matches("one of ").split(", ") {
-            config(&format!("[policies.standard.on.not_found]\ngap = \"{word}\""));
+    let on = SETTINGS.iter().filter_map(|setting| {
+        let key = setting.key.strip_prefix("policies.<policy>.on.<error kind>.")?;
+        Some((key, setting.takes.to_string().strip_prefix("one of ")?.to_owned()))
+    });
+    let mut checked = 0;
+    for (key, words) in on {
+        for word in words.split(", ") {
+            config(&format!("[policies.standard.on.not_found]\n{key} = \"{word}\""));
+            checked += 1;
         }
     }
+    assert_eq!(checked, 2 + 3 + 5 + 3, "levels, gaps, ways to be set aside, ways to count");
 }
 
 fn leaves(path: &str, value: &toml::Value, keys: &mut Vec<String>) {

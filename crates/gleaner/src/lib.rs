@@ -1,3 +1,8 @@
-//! gleaner: everything that touches the world.
+//! gleaner: everything that touches the world, as a library behind one thin binary.
+//!
+//! Uses point one way, from the core outwards to the command line. Absent on purpose: decisions. What a poll's
+//! outcome means for its source is `gleaner-core`'s business.
 
+pub mod cli;
+pub mod config;
 pub mod store;

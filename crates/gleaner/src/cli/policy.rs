@@ -1,0 +1,184 @@
+//! `gleaner policy`: the tables in effect.
+
+use std::collections::BTreeMap;
+
+use clap::Subcommand;
+use gleaner_core::outcome::{Cause, Class, ErrorKind, Level};
+use gleaner_core::overlay::{self, PolicyOverlay};
+use gleaner_core::policy::{Aside, Counts, Gap, Policy, Then};
+use gleaner_core::time::Span;
+use serde_json::json;
+
+use super::{Context, Failure};
+use crate::config::Config;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Sub,
+}
+
+#[derive(Debug, Subcommand)]
+enum Sub {
+    /// Print the tables in effect
+    Show(Show),
+}
+
+#[derive(Debug, clap::Args)]
+struct Show {
+    /// Only this policy
+    name: Option<String>,
+    /// For programs: JSON instead of tables
+    #[arg(long)]
+    json: bool,
+    /// As it would stand in a config file
+    #[arg(long, conflicts_with = "json")]
+    toml: bool,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+    let Sub::Show(show) = &args.command;
+    let policies = chosen(&context.loaded.config, show.name.as_deref())?;
+    let text = if show.json {
+        as_json(&context.loaded.config, &policies)
+    } else if show.toml {
+        as_toml(&context.loaded.config, &policies)
+    } else {
+        let paint = context.paint;
+        let config = &context.loaded.config;
+        let tables = policies.iter().map(|policy| {
+            let default = if policy.name == config.source.policy { " (default)" } else { "" };
+            let heading = paint.bold(format!("{}{default}", policy.name));
+            format!("{heading}\n{}{}", aligned(&rows(policy)), notes(policy))
+        });
+        tables.collect::<Vec<_>>().join("\n")
+    };
+    Ok(context.out.write_all(text.as_bytes())?)
+}
+
+/// The shipped ones first, as everywhere, then those of config by name.
+fn chosen<'a>(config: &'a Config, name: Option<&str>) -> Result<Vec<&'a Policy>, Failure> {
+    let own = config.policies.keys().map(String::as_str).filter(|name| !Policy::NAMES.contains(name));
+    let names: Vec<&str> = Policy::NAMES.into_iter().chain(own).collect();
+    match name {
+        Some(name) => match config.policies.get(name) {
+            Some(policy) => Ok(vec![policy]),
+            None => {
+                Err(Failure::Usage(format!("there is no policy '{name}'; there are {}", names.join(", "))))
+            }
+        },
+        None => Ok(names.iter().filter_map(|name| config.policies.get(*name)).collect()),
+    }
+}
+
+fn as_json(config: &Config, policies: &[&Policy]) -> String {
+    let all: Vec<serde_json::Value> = policies
+        .iter()
+        .map(|policy| {
+            let is_default = policy.name == config.source.policy;
+            json!({ "name": policy.name, "default": is_default, "table": overlay::table(policy) })
+        })
+        .collect();
+    format!("{:#}\n", json!({ "policies": all }))
+}
+
+fn as_toml(config: &Config, policies: &[&Policy]) -> String {
+    let tables: BTreeMap<&str, PolicyOverlay> = policies
+        .iter()
+        .map(|policy| {
+            let mut table = overlay::table(policy);
+            // There is nothing to set about our own faults, and config refuses it.
+            table.on.remove(ErrorKind::Internal.name());
+            table.base = config.overlays.get(&policy.name).and_then(|overlay| overlay.base.clone());
+            (policy.name.as_str(), table)
+        })
+        .collect();
+    // Numbers, words and tables by text keys: TOML can say all of it.
+    toml::to_string(&BTreeMap::from([("policies", tables)])).unwrap_or_default()
+}
+
+const COLUMNS: usize = 5;
+
+fn rows(policy: &Policy) -> Vec<[String; COLUMNS]> {
+    let heading = ["kind", "level", "gap", "set aside when", "then"].map(str::to_owned);
+    let kinds = ErrorKind::all().map(|kind| {
+        let rule = policy.rule(kind);
+        let level = match rule.level {
+            Level::Warn => "warn",
+            Level::Error => "error",
+        };
+        let (when, then) = match rule.aside {
+            Some(aside) => (when(kind, &aside), then(&aside)),
+            None => ("never".to_owned(), "-".to_owned()),
+        };
+        [kind.name().to_owned(), level.to_owned(), gap(policy, kind), when, then]
+    });
+    std::iter::once(heading).chain(kinds).collect()
+}
+
+fn gap(policy: &Policy, kind: ErrorKind) -> String {
+    match policy.rule(kind).gap {
+        _ if kind == ErrorKind::Internal => "interval, at least 1 hour".to_owned(),
+        Gap::Interval => "interval".to_owned(),
+        Gap::Backoff => format!("backoff, up to {}", policy.max_backoff),
+        Gap::Age { share: Some(share) } => format!("{share} × age"),
+        Gap::Age { share: None } => {
+            let of = |class: Option<Class>| policy.age.share(class.unwrap_or(Class::Transient));
+            let (share, dns) = (of(kind.class()), of(ErrorKind::Network(Cause::Dns).class()));
+            let apart = kind.cause().is_some() && (share - dns).abs() > f64::EPSILON;
+            if apart { format!("{share} × age, DNS {dns}") } else { format!("{share} × age") }
+        }
+    }
+}
+
+fn when(kind: ErrorKind, aside: &Aside) -> String {
+    let counted = match (aside.counts, kind) {
+        (Counts::Kind, _) => "of this kind",
+        (Counts::Any, _) => "of any kind",
+        (Counts::Permanent, ErrorKind::Network(_)) => "permanent (DNS)",
+        (Counts::Permanent, _) => "permanent",
+    };
+    let over = if aside.over > Span::ZERO { format!(" over {}", aside.over) } else { String::new() };
+    match aside.threshold {
+        1 if over.is_empty() => "at once".to_owned(),
+        n => format!("{n} in a row {counted}{over}"),
+    }
+}
+
+fn then(aside: &Aside) -> String {
+    match aside.then {
+        Then::KeepPolling => "quarantined, still polled".to_owned(),
+        Then::CoolDown(span) => format!("quarantined for {span}"),
+        Then::WaitForPerson => "quarantined until a person retries it".to_owned(),
+        Then::Disable => "disabled".to_owned(),
+    }
+}
+
+/// What holds for the table as a whole.
+fn notes(policy: &Policy) -> String {
+    let mut notes = String::new();
+    if policy.rules.iter().any(|rule| matches!(rule.gap, Gap::Age { .. })) {
+        let age = policy.age;
+        notes += &format!(
+            "  Age is the time since the first failure in a row. Gaps by age are at least the shorter of interval \
+             and 1 hour,\n  at most {}; for transient kinds in the first {} at most {}.\n  After {} of \
+             nothing but permanent failures: a poll every {}.\n",
+            age.cap, age.young, age.young_cap, age.dormant_after, age.dormant_every
+        );
+    }
+    if policy.exempt_lifts {
+        notes += "  A kind that is never set aside ends a quarantine that it meets.\n";
+    }
+    notes
+}
+
+fn aligned(rows: &[[String; COLUMNS]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    let line = |row: &[String; COLUMNS]| {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        format!("  {}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,178 @@
+//! The configuration as the rest of gleaner uses it: checked, in ready-made types.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use gleaner_core::overlay::{self, PolicyOverlay};
+use gleaner_core::policy::{Knobs, Policy};
+use gleaner_core::source::Kind;
+use gleaner_core::time::Span;
+use ipnet::IpNet;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use super::parse::StoreUrl;
+use super::secret::{PrivateUrl, Secret};
+
+/// Everything that can be configured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// `[source]`: polling and keeping.
+    pub source: Source,
+    /// `[fetch]`: the HTTP client.
+    pub fetch: Fetch,
+    /// `[store]`: the database.
+    pub store: Store,
+    /// `[api]`: the server.
+    pub api: Api,
+    /// `[x]`: the API of X.
+    pub x: X,
+    /// `[log]`: what is logged and how.
+    pub log: Log,
+    /// All policies by name, the shipped ones included.
+    pub policies: BTreeMap<String, Policy>,
+    /// `[policies.*]` as written.
+    pub overlays: BTreeMap<String, PolicyOverlay>,
+}
+
+/// `[source]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    /// The policy of sources that name none; it is among [`Config::policies`].
+    pub policy: String,
+    /// What the tables that use it take from here.
+    pub knobs: Knobs,
+    /// Entries older than this are skipped; none: no limit.
+    pub max_article_age: Option<Span>,
+    /// Posts that no article links to are kept for so long; none: for ever.
+    pub keep_unlinked_posts: Option<Span>,
+    /// How often sources are polled that have no interval of their own.
+    pub poll_interval: Span,
+    /// How many new links of a watchlist one poll follows at most.
+    pub max_articles_per_poll: u32,
+    /// How long the history of polls is kept.
+    pub keep_polls: Span,
+    /// How many rows of history a source keeps at most.
+    pub keep_polls_per_source: u32,
+    /// The pause after each source of a kind; kinds without one are absent.
+    pub poll_delay: BTreeMap<Kind, Span>,
+    /// What is different for a host, by its name as URLs spell it.
+    pub host_overrides: BTreeMap<String, HostOverride>,
+}
+
+/// `[source.host_overrides.<host>]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostOverride {
+    /// The pause after each of its sources.
+    pub poll_delay: Option<Span>,
+    /// How many of its sources are asked at once; at least 1.
+    pub concurrency: u32,
+}
+
+/// `[fetch]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetch {
+    /// The limit for a whole request.
+    pub timeout: Span,
+    /// The limit to connect; no longer than the whole.
+    pub connect_timeout: Span,
+    /// The limit to find a name's addresses; no longer than that to connect.
+    pub dns_timeout: Span,
+    /// The largest body that is read, as decoded.
+    pub max_body_bytes: u64,
+    /// How many redirects are followed.
+    pub max_redirects: u32,
+    /// How many hosts are asked at once; at least 1.
+    pub concurrency: u32,
+    /// What the `User-Agent` says about whom to turn to.
+    pub contact: Option<String>,
+    /// Private networks that may be fetched from all the same.
+    pub allow_private_networks: Vec<IpNet>,
+    /// The proxy that all requests go through.
+    pub proxy: Option<PrivateUrl>,
+}
+
+/// `[store]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    /// Where everything is stored.
+    pub url: StoreUrl,
+    /// How many connections are open at most.
+    pub max_connections: u32,
+}
+
+/// `[api]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Api {
+    /// The address listened on.
+    pub listen: SocketAddr,
+    /// The URL under which people reach it.
+    pub public_url: Option<Url>,
+    /// What access tokens are signed with.
+    pub jwt_secret: Option<Secret>,
+}
+
+/// `[x]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct X {
+    /// Where the API of X is.
+    pub base_url: Url,
+}
+
+/// `[log]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Log {
+    /// Lines for people or for programs.
+    pub format: LogFormat,
+    /// The least level that is logged.
+    pub level: LogLevel,
+}
+
+/// Who reads the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// People.
+    Human,
+    /// Programs.
+    Json,
+}
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// What needs a person.
+    Error,
+    /// What the world does to us, too.
+    Warn,
+    /// What happens, too.
+    Info,
+    /// How, too.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl Config {
+    /// The policy of sources that name none.
+    pub fn default_policy(&self) -> Option<&Policy> {
+        self.policies.get(&self.source.policy)
+    }
+
+    /// A hash of all that times polls: the policy tables with their caps, which of them is the default, and the
+    /// default interval. Where it differs from the one stored at the last start, next polls are computed anew.
+    pub fn schedule_hash(&self) -> String {
+        // Raise the number when the way in which polls are timed changes while the tables do not.
+        let mut hash = Sha256::new_with_prefix(b"gleaner schedule 1\n");
+        let interval = self.source.poll_interval.as_millis();
+        hash.update(format!("{}\n{interval}\n", self.source.policy));
+        for (name, policy) in &self.policies {
+            let mut table = overlay::table(policy);
+            // How loud a failure is does not time anything.
+            table.on.values_mut().for_each(|rule| rule.level = None);
+            // Numbers, words and maps with text keys: this cannot fail, and if it did the name alone is hashed.
+            let table = serde_json::to_string(&table).unwrap_or_default();
+            hash.update(format!("{name} {table}\n"));
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}

@@ -45,7 +45,7 @@ pub struct Filter {
 pub struct Sifted {
     /// Entries to store as posts, each with what to remember of it.
     pub new: Vec<(NewPost, Seen)>,
-    /// Posts whose entry changed, each with what to remember of it.
+    /// Posts whose entry may have changed, each with what to remember of it; the store knows what the post says.
     pub changed: Vec<(i64, NewPost, Seen)>,
     /// What to remember of entries that became no post, or came back.
     pub remember: Vec<Seen>,
@@ -256,7 +256,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
     fn known_by_link(&self, link: i64) -> Option<&'a Seen> {
         let rows = self.by_link.get(&link)?;
         let free = rows.iter().all(|row| !self.present.contains(&row.key) && !self.met.contains(&row.key));
-        rows.iter().copied().filter(|_| free).max_by_key(|row| row.post_id)
+        rows.iter().copied().filter(|_| free).max_by_key(|row| (row.key == link, row.post_id))
     }
 
     fn take_known(&mut self, entry: Entry, row: &Seen, key: i64) {

@@ -184,12 +184,9 @@ pub fn next_poll(at: &Situation<'_>, now: Time, jitter: Jitter) -> Option<Next> 
     let hold = health.hold_until.max(at.host.hold_until);
     let next = match (&health.quarantine, &health.failing, health.last_polled_at) {
         (Some(held), row, _) => {
-            let why = match row {
-                _ if held.by_hand => Why::SetAsideByHand,
-                Some(row) => gap_after(at, row, health.last_polled_at.unwrap_or(now), jitter).1,
-                None => Why::CoolDown,
-            };
-            Next { at: held.retry_at?, why }
+            let ruled = row.as_ref().filter(|_| !held.by_hand);
+            let ruled = ruled.and_then(|row| retry_at(at, row, health.last_polled_at.unwrap_or(now), jitter));
+            Next { at: held.retry_at?, why: ruled.map_or(Why::SetAsideByHand, |next| next.why) }
         }
         (None, Some(row), polled_at) => {
             let polled_at = polled_at.unwrap_or(now).min(now);

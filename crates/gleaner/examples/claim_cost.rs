@@ -35,7 +35,7 @@ pub(crate) async fn fill(
 /// Those that are due lie scattered among the rest, one a host, as in life.
 fn source(n: usize, sources: usize, rounds: usize) -> NewSource {
     let every = sources / (DUE * rounds);
-    let is_due = n % every == 0 && n / every < DUE * rounds;
+    let is_due = n.is_multiple_of(every) && n / every < DUE * rounds;
     let url = format!("https://h{}.example/feed/{n}", n / SOURCES_PER_HOST);
     NewSource {
         canonical_url: url.clone(),

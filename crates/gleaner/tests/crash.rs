@@ -11,7 +11,8 @@ use gleaner::store::*;
 use gleaner_core::health::Health;
 use gleaner_core::identity::{Seen, Skipped, guid_key};
 use gleaner_core::post::{NewPost, content_hash};
-use gleaner_core::time::Span;
+use gleaner_core::time::{Span, Time};
+use sqlx::{Connection as _, Executor as _, Row as _};
 
 use crate::support::{Database, feed, postgres, sqlite, start};
 
@@ -48,6 +49,7 @@ async fn kill_again_and_again(db: Database, test: &str) {
     let (mut polls, mut inside) = (0, 0);
     for kill in 0..KILLS {
         inside += u64::from(run_and_kill(&db.url, test, kill));
+        server_is_done(&db.url).await;
         let now = check(&db).await;
         assert!(now >= polls, "what was committed stays");
         polls = now;
@@ -79,6 +81,19 @@ fn run_and_kill(url: &str, test: &str, kill: u64) -> bool {
     lines.last().is_none_or(|line| line == "begin")
 }
 
+/// PostgreSQL goes on for a moment with what a client sent before it died; waits until that is over.
+async fn server_is_done(url: &str) {
+    if !url.starts_with("postgres:") {
+        return;
+    }
+    let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+    let busy = "SELECT count(*) FROM pg_stat_activity \
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
+    while connection.fetch_one(busy).await.unwrap().get::<i64, _>(0) > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Claims everything and commits it, for ever, saying so before and after each batch.
 async fn commit_for_ever(url: &str) {
     let store = open(&Options::new(url)).await.unwrap();
@@ -100,7 +115,7 @@ async fn commit_for_ever(url: &str) {
     }
 }
 
-fn commit(claim: &Claim, now: gleaner_core::time::Time) -> Commit {
+fn commit(claim: &Claim, now: Time) -> Commit {
     let source = &claim.sources[0];
     let new = (0..POSTS).map(|n| {
         let text = format!("{n} of {} at {now}", source.id);

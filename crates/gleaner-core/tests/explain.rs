@@ -1,0 +1,113 @@
+//! Explanations, as people read them.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use gleaner_core::explain::{Evidence, explain};
+use gleaner_core::health::{Health, by_hand, decide};
+use gleaner_core::outcome::{ErrorKind, Failure, Outcome};
+use gleaner_core::policy::{Knobs, Policy};
+use gleaner_core::schedule::{Hints, HostState, Next, Situation, next_poll};
+use gleaner_core::time::{Jitter, Span, Time};
+
+fn start() -> Time {
+    Time::parse("2026-11-15T08:00:00Z").unwrap()
+}
+
+fn not_found() -> Outcome {
+    let message = "404 Not Found".into();
+    Outcome::Failed(Failure { kind: ErrorKind::NotFound, status: Some(404), message, retry_after: None })
+}
+
+/// The explanation after these outcomes, one whenever it is due, ten minutes after the last.
+fn explained(policy: &str, hints: Hints, outcomes: &[Outcome]) -> String {
+    let policy = Policy::builtin(policy, Knobs::default()).unwrap();
+    let (host, interval, jitter) = (HostState::default(), Span::from_mins(30), Jitter::new(0.5));
+    let new = Health::new();
+    let base = Situation { health: &new, hints: &hints, host: &host, interval, policy: &policy };
+    let (mut health, mut now, mut next): (_, _, Option<Next>) = (new.clone(), start(), None);
+    let mut evidence = Vec::new();
+    for outcome in outcomes {
+        now = next.map_or(now, |next| next.at);
+        let decision = decide(&Situation { health: &health, ..base }, outcome, now, jitter);
+        (health, next) = (decision.health, decision.next);
+        let what = outcome.failure().map_or("nothing new".to_owned(), |failure| failure.message.clone());
+        evidence.insert(0, Evidence { first_at: now, last_at: now, count: 1, what });
+    }
+    evidence.truncate(2);
+    let next = next.or_else(|| next_poll(&Situation { health: &health, ..base }, now, jitter));
+    print(
+        &Situation { health: &health, ..base },
+        next.map(|next| next.at),
+        &evidence,
+        now + Span::from_mins(10),
+    )
+}
+
+fn print(at: &Situation<'_>, next: Option<Time>, evidence: &[Evidence], now: Time) -> String {
+    let told = explain(at, next, evidence, now);
+    let lines = [told.summary, format!("Rule: {}", told.rule)].into_iter();
+    let lines = lines.chain(told.evidence.into_iter().map(|line| format!("- {line}")));
+    let lines = lines.chain([told.next]).chain(told.changes.into_iter().map(|line| format!("> {line}")));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// One snapshot of several explanations.
+fn check(name: &str, explanations: &[String]) {
+    insta::assert_snapshot!(name, explanations.join("\n\n"));
+}
+
+#[test]
+fn a_healthy_source() {
+    let fetched = [Outcome::Fetched { retry_after: None }];
+    let hints = Hints { ttl: Some(Span::from_hours(2)), ..Hints::NONE };
+    check(
+        "healthy",
+        &[
+            explained("standard", Hints::NONE, &fetched),
+            explained("standard", hints, &fetched),
+            explained("standard", Hints::NONE, &[]),
+        ],
+    );
+}
+
+#[test]
+fn a_failing_source() {
+    let twice = [not_found(), not_found()];
+    check("failing", &["standard", "backoff"].map(|policy| explained(policy, Hints::NONE, &twice)));
+}
+
+#[test]
+fn a_source_set_aside() {
+    check(
+        "set aside",
+        &[("standard", 14), ("cooldown", 3), ("quarantine", 5)]
+            .map(|(policy, times)| explained(policy, Hints::NONE, &vec![not_found(); times])),
+    );
+}
+
+#[test]
+fn a_source_that_needs_a_person() {
+    check(
+        "needs a person",
+        &[("backoff", 5), ("standard", 40)]
+            .map(|(policy, times)| explained(policy, Hints::NONE, &vec![not_found(); times])),
+    );
+}
+
+#[test]
+fn a_person_did_it() {
+    let policy = Policy::builtin("standard", Knobs::default()).unwrap();
+    let (hints, host, interval) = (Hints::NONE, HostState::default(), Span::from_mins(30));
+    let tell = |health: Health| {
+        let next = by_hand(health.clone(), Vec::new(), start()).next.map(|next| next.at);
+        let at = Situation { health: &health, hints: &hints, host: &host, interval, policy: &policy };
+        print(&at, next, &[], start())
+    };
+    check(
+        "by hand",
+        &[
+            tell(Health::new().set_aside_by_hand("too noisy", start())),
+            tell(Health::new().set_aside_by_hand("gone", start())),
+            tell(Health::new().disabled_by_hand(None)),
+        ],
+    );
+}

@@ -16,8 +16,8 @@ use sqlx::{Connection as _, Executor as _, Row as _};
 
 use crate::support::{Database, feed, postgres, sqlite, start};
 
-const CHILD: &str = "GLEANER_CRASH_CHILD";
-const KILL: &str = "GLEANER_CRASH_KILL";
+const CHILD: &str = "TEST_CRASH_CHILD";
+const KILL: &str = "TEST_CRASH_KILL";
 const KILLS: u64 = 50;
 const SOURCES: usize = 20;
 const POSTS: usize = 3;

@@ -1,6 +1,6 @@
 //! What gleaner keeps: one trait, SQLite and PostgreSQL behind it.
 //!
-//! The body of SQL in `sql/` is compiled twice, once with [`sqlite`] and once with [`postgres`] around it; the
+//! The body of SQL in `sql/` is compiled twice, once with `sqlite` and once with `postgres` around it; the
 //! two modules hold what really differs: how to connect, how to lock, and the migrations. Absent on purpose:
 //! decisions. What is due, new or set aside comes from `gleaner_core`; a store only remembers, atomically.
 

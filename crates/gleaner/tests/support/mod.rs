@@ -30,9 +30,8 @@ pub(crate) async fn postgres() -> Database {
 
 /// The URL of a PostgreSQL database without any table.
 pub(crate) async fn empty_postgres() -> String {
-    let server = std::env::var("GLEANER_TEST_POSTGRES").expect(
-        "GLEANER_TEST_POSTGRES names the server; run `make test`, or `scripts/with-postgres cargo test`",
-    );
+    let server = std::env::var("TEST_POSTGRES")
+        .expect("TEST_POSTGRES names the server; run `make test`, or `scripts/with-postgres cargo test`");
     let name =
         format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
     let mut admin = sqlx::PgConnection::connect(&server).await.expect("the test server answers");

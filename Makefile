@@ -1,0 +1,29 @@
+# `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
+.DEFAULT_GOAL := help
+.PHONY: help test setup check docs unit bench-claim clean
+SHELL := /bin/bash
+
+help: ## List what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
+
+test: setup check docs unit ## Everything CI runs: format, lints, documentation, all tests on both databases
+
+setup: ## Install what the tests need and the machine lacks
+	@scripts/setup
+
+check: ## Formatting, and clippy with warnings denied
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+docs: ## The API documentation, with warnings denied
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+unit: ## All tests, beside a PostgreSQL of their own
+	scripts/with-postgres scripts/run-tests
+
+bench-claim: ## What a claim costs: 1,000 due among 1,000,000 sources, on both databases
+	cargo run --release --locked --example claim_cost -- --sources 1000000
+	scripts/with-postgres bash -c 'cargo run --release --locked --example claim_cost -- --sources 1000000 --store "$$TEST_POSTGRES"'
+
+clean: ## Remove what was built
+	cargo clean

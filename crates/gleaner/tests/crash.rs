@@ -107,11 +107,10 @@ async fn commit_for_ever(url: &str) {
         let claims = store.claim(&request).await.unwrap();
         let commits: Vec<Commit> = claims.iter().map(|claim| commit(claim, now)).collect();
         println!("begin");
-        store.commit(&commits).await.unwrap();
-        println!("end");
         let releases: Vec<Release> =
             claims.iter().map(|claim| Release { lease: claim.lease, free_at: None }).collect();
-        store.release(&releases).await.unwrap();
+        store.commit(&commits, &releases).await.unwrap();
+        println!("end");
     }
 }
 
@@ -149,6 +148,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
         health: Health { last_polled_at: Some(now), last_success_at: Some(now), ..Health::new() },
         next_poll_at: Some(now + Span::from_mins(30)),
         host_hold_until: None,
+        moved: None,
         memory: Some(Memory { etag: Some(now.to_string().into_bytes()), ..Memory::default() }),
         new: new.collect(),
         changed: Vec::new(),

@@ -46,6 +46,7 @@ on_both!(
     article_work_is_retried_and_given_up,
     an_edit_during_a_poll_wins,
     a_host_hold_delays_its_sources,
+    a_source_that_moved_is_polled_at_its_new_host,
     events_are_numbered_in_one_order,
     clean_up_deletes_what_is_old_and_linked_to_nothing,
     clean_up_of_history_goes_round,
@@ -98,6 +99,7 @@ fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
         next_poll_at: Some(at + minutes(30)),
         host_hold_until: None,
         memory: None,
+        moved: None,
         new: Vec::new(),
         changed: Vec::new(),
         remember: Vec::new(),
@@ -130,9 +132,8 @@ async fn poll_once(db: &Database, now: Time, change: impl FnOnce(&mut Commit)) -
     let claim = claim_one(db, now).await;
     let mut commit = quiet(&claim, 0, now);
     change(&mut commit);
-    let committed = db.store.commit(&[commit]).await.unwrap().remove(0);
-    db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
-    committed
+    let release = Release { lease: claim.lease, free_at: None };
+    db.store.commit(&[commit], &[release]).await.unwrap().remove(0)
 }
 
 async fn a_source_comes_back_as_it_went_in(db: Database) {
@@ -267,7 +268,7 @@ async fn deleting_a_source_takes_its_own_and_leaves_articles(db: Database) {
         .iter()
         .map(|claim| Commit { new: vec![new_post("text")], ..quiet(claim, 0, start()) })
         .collect();
-    db.store.commit(&commits).await.unwrap();
+    db.store.commit(&commits, &[]).await.unwrap();
     let posts = db.store.posts(&PostFilter::default(), None, 10).await.unwrap();
     let mine = posts.iter().find(|post| post.source_id == ids[0]).unwrap();
     let article = NewArticle {
@@ -314,7 +315,7 @@ async fn a_host_is_claimed_once_until_its_lease_ends(db: Database) {
     // The first worker comes back too late: its release and its commit change nothing.
     db.store.release(&[Release { lease: first.lease, free_at: None }]).await.unwrap();
     assert!(db.store.claim(&request(start() + minutes(1))).await.unwrap().is_empty());
-    let late = db.store.commit(&[quiet(&first, 0, start() + minutes(1))]).await.unwrap();
+    let late = db.store.commit(&[quiet(&first, 0, start() + minutes(1))], &[]).await.unwrap();
     assert_eq!(late, [Committed::Discarded]);
 }
 
@@ -328,7 +329,7 @@ async fn a_big_host_is_claimed_in_portions(db: Database) {
         portions.push(claim.sources.len());
         let commits: Vec<Commit> =
             (0..claim.sources.len()).map(|place| quiet(claim, place, start())).collect();
-        db.store.commit(&commits).await.unwrap();
+        db.store.commit(&commits, &[]).await.unwrap();
         db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
     }
     assert_eq!(portions, [3, 3, 1]);
@@ -355,7 +356,7 @@ async fn a_release_makes_the_host_due_with_its_next_source(db: Database) {
     poll_once(&db, start(), |_| {}).await;
     assert!(db.store.claim(&request(start() + minutes(9))).await.unwrap().is_empty());
     let claim = claim_one(&db, start() + minutes(10)).await;
-    db.store.commit(&[quiet(&claim, 0, start() + minutes(10))]).await.unwrap();
+    db.store.commit(&[quiet(&claim, 0, start() + minutes(10))], &[]).await.unwrap();
     // Source 1 is due at 30 minutes, but the host wants a longer pause.
     let free_at = Some(start() + minutes(35));
     db.store.release(&[Release { lease: claim.lease, free_at }]).await.unwrap();
@@ -382,6 +383,7 @@ async fn a_commit_stores_the_whole_verdict(db: Database) {
         etag: Some(b"W/\"\xfc\"".to_vec()),
         last_modified: Some(b"Sun, 15 Nov 2026 00:00:00 GMT".to_vec()),
         body_hash: Some(-5),
+        reader_version: Some(3),
         hints: Hints { max_age: Some(minutes(60)), skip_hours: 3, ..Hints::NONE },
         redirect: Some("{}".into()),
         cursor: Some("{\"since_id\":1}".into()),
@@ -500,7 +502,7 @@ async fn a_stale_fence_discards_the_whole_poll(db: Database) {
     let stale_host = Commit { lease: Lease { fence: claim.lease.fence - 1, ..claim.lease }, ..whole.clone() };
     let other_host = Commit { lease: Lease { host_id: claim.lease.host_id + 1, ..claim.lease }, ..whole };
     for commit in [stale_source, stale_host, other_host] {
-        assert_eq!(db.store.commit(&[commit]).await.unwrap(), [Committed::Discarded]);
+        assert_eq!(db.store.commit(&[commit], &[]).await.unwrap(), [Committed::Discarded]);
     }
     assert_eq!(db.store.source(id).await.unwrap(), before);
     assert!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().is_empty());
@@ -517,7 +519,7 @@ async fn one_stale_poll_spares_the_rest_of_its_batch(db: Database) {
         commit.new = vec![new_post("same text")];
     }
     commits[1].fence += 1;
-    let committed = db.store.commit(&commits).await.unwrap();
+    let committed = db.store.commit(&commits, &[]).await.unwrap();
     let stored: Vec<bool> = committed.iter().map(|one| *one != Committed::Discarded).collect();
     assert_eq!(stored, [true, false, true]);
     let posts = db.store.posts(&PostFilter::default(), None, 10).await.unwrap();
@@ -718,7 +720,7 @@ async fn an_edit_during_a_poll_wins(db: Database) {
     db.store.edit_source(&edit, start()).await.unwrap();
     db.store.delete_source(ids[1]).await.unwrap();
     let commits = [quiet(&claim, 0, start()), quiet(&claim, 1, start())];
-    assert_eq!(db.store.commit(&commits).await.unwrap(), [Committed::Discarded, Committed::Discarded]);
+    assert_eq!(db.store.commit(&commits, &[]).await.unwrap(), [Committed::Discarded, Committed::Discarded]);
     db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
     assert_eq!(claim_one(&db, start()).await.sources[0].settings.name.as_deref(), Some("renamed"));
 }
@@ -735,6 +737,26 @@ async fn a_host_hold_delays_its_sources(db: Database) {
     let claims = db.store.claim(&request(start() + minutes(20))).await.unwrap();
     assert_eq!(claims[0].sources.len(), 2);
     assert_eq!(claims[0].hold_until, Some(start() + minutes(20)));
+}
+
+async fn a_source_that_moved_is_polled_at_its_new_host(db: Database) {
+    let ids = add(&db, &[feed("a.example", "feed")]).await;
+    let to = |host: &str| Move {
+        url: format!("https://{host}/feed"),
+        canonical_url: format!("https://{host}/feed"),
+        host: HostKey { name: host.into(), slot: 0 },
+    };
+    poll_once(&db, start(), |commit| commit.moved = Some(to("b.example"))).await;
+    let source = db.store.source(ids[0]).await.unwrap();
+    assert_eq!((source.settings.url.as_str(), source.host.as_str()), ("https://b.example/feed", "b.example"));
+    let at = start() + minutes(30);
+    assert_eq!(claim_one(&db, at).await.host, "b.example");
+    // The collection has that address already: it stays where it is.
+    add(&db, &[feed("c.example", "feed")]).await;
+    let claim = db.store.claim_source(ids[0], &request(at + minutes(5))).await.unwrap().unwrap();
+    let commit = Commit { moved: Some(to("c.example")), ..quiet(&claim, 0, at) };
+    db.store.commit(&[commit], &[]).await.unwrap();
+    assert_eq!(db.store.source(ids[0]).await.unwrap().host, "b.example");
 }
 
 async fn events_are_numbered_in_one_order(db: Database) {
@@ -940,7 +962,7 @@ async fn a_thousand_sources_in_one_batch(db: Database) {
         })
         .collect();
     assert_eq!(commits.len(), 1234);
-    let committed = db.store.commit(&commits).await.unwrap();
+    let committed = db.store.commit(&commits, &[]).await.unwrap();
     assert!(committed.iter().all(|one| matches!(one, Committed::Stored { new, .. } if new.len() == 3)));
     let ids: Vec<i64> = commits.iter().map(|commit| commit.source_id).collect();
     let known = db.store.known(&ids).await.unwrap();

@@ -99,6 +99,7 @@ CREATE TABLE source_state (
     etag                 BLOB,
     last_modified        BLOB,
     body_hash            BIGINT,
+    reader_version       BIGINT,
     hints                TEXT,
     redirect             TEXT,
     cursor               TEXT,

@@ -43,14 +43,16 @@ pub trait Work: Send + Sync {
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>>;
 
     /// Ends leases; each host is due again when the earliest of its work is.
-    async fn release(&self, releases: &[Release]) -> Result<()>;
+    async fn release(&self, releases: &[Release]) -> Result<()> {
+        self.commit(&[], releases).await.map(|_| ())
+    }
 
     /// All that is remembered of the entries of these sources.
     async fn known(&self, source_ids: &[i64]) -> Result<HashMap<i64, Vec<Seen>>>;
 
     /// Commits polls, all in one durable transaction: each wholly, or, where its lease or fence is stale, not
-    /// at all. At most one poll a source.
-    async fn commit(&self, commits: &[Commit]) -> Result<Vec<Committed>>;
+    /// at all. At most one poll a source. Then ends leases, in the same transaction.
+    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>>;
 
     /// Commits article work in the same way.
     async fn commit_articles(&self, commits: &[ArticleCommit]) -> Result<Vec<Committed>>;

@@ -114,6 +114,8 @@ pub struct Memory {
     pub last_modified: Option<Vec<u8>>,
     /// A hash of the latest body.
     pub body_hash: Option<i64>,
+    /// Which version of the reader made something of it; what another one remembers is not used.
+    pub reader_version: Option<i64>,
     /// Its word on when to come back.
     pub hints: Hints,
     /// A permanent redirect under observation, as JSON.
@@ -231,6 +233,8 @@ pub struct Commit {
     pub host_hold_until: Option<Time>,
     /// What to remember of the server; none: what it was.
     pub memory: Option<Memory>,
+    /// Where the source has moved for good.
+    pub moved: Option<Move>,
     /// Posts to store.
     pub new: Vec<(NewPost, Seen)>,
     /// Posts to change.
@@ -245,6 +249,17 @@ pub struct Commit {
     pub poll: PollRecord,
     /// What to tell the world, posts aside.
     pub events: Vec<NewEvent>,
+}
+
+/// A source's new address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// The URL.
+    pub url: String,
+    /// See [`NewSource::canonical_url`].
+    pub canonical_url: String,
+    /// Who asks from now on.
+    pub host: HostKey,
 }
 
 /// What became of a commit.

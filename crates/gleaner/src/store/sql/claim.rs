@@ -57,12 +57,6 @@ impl Work for Sql {
         Ok(kept)
     }
 
-    async fn release(&self, releases: &[Release]) -> Result<()> {
-        let mut tx = self.begin().await?;
-        release(&mut tx, releases).await.map_err(|error| self.fail(error))?;
-        self.finish(tx).await
-    }
-
     async fn known(&self, source_ids: &[i64]) -> Result<HashMap<i64, Vec<Seen>>> {
         let mut known: HashMap<i64, Vec<Seen>> = HashMap::with_capacity(source_ids.len());
         for piece in pieces(source_ids) {
@@ -79,9 +73,10 @@ impl Work for Sql {
         Ok(known)
     }
 
-    async fn commit(&self, commits: &[Commit]) -> Result<Vec<Committed>> {
+    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>> {
         let mut tx = self.begin().await?;
         let committed = super::commit::commit(&mut tx, commits).await.map_err(|error| self.fail(error))?;
+        release(&mut tx, releases).await.map_err(|error| self.fail(error))?;
         self.finish(tx).await?;
         Ok(committed)
     }

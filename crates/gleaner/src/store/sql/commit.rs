@@ -39,6 +39,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     store_events(tx, &live).await?;
     store_states(tx, &live).await?;
     hold_hosts(tx, &live).await?;
+    move_sources(tx, &live).await?;
     let mut done: HashMap<i64, Committed> = live
         .into_iter()
         .map(|live| (live.commit.source_id, Committed::Stored { new: live.new, changed: live.changed }))
@@ -406,6 +407,34 @@ async fn update_states(tx: &mut Tx, mut query: Query, columns: &str) -> sqlx::Re
     query.push("UPDATE source_state SET ").push(assignments(columns));
     query.push(" FROM v WHERE source_state.source_id = v.source_id");
     query.build().execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Follows sources that have moved for good, unless their collection has the new address already. Rare, so one
+/// by one.
+async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+    for commit in live.iter().map(|live| live.commit) {
+        let Some(moved) = &commit.moved else { continue };
+        let mut query = Query::new("UPDATE sources SET version = version + 1, url = ");
+        query
+            .push_bind(moved.url.as_str())
+            .push(", canonical_url = ")
+            .push_bind(moved.canonical_url.as_str());
+        query.push(" WHERE id = ").push_bind(commit.source_id);
+        query.push(" AND NOT EXISTS (SELECT 1 FROM sources o WHERE o.collection_id = sources.collection_id ");
+        query.push("AND o.id <> sources.id AND o.canonical_url = ").push_bind(moved.canonical_url.as_str());
+        if query.push(")").build().execute(&mut **tx).await?.rows_affected() == 0 {
+            continue;
+        }
+        let hosts = host_ids(tx, std::iter::once(&moved.host)).await?;
+        let mut query = Query::new("UPDATE source_state SET fence = fence + 1, host_id = ");
+        query
+            .push_bind(hosts.get(&moved.host).copied())
+            .push(" WHERE source_id = ")
+            .push_bind(commit.source_id);
+        query.build().execute(&mut **tx).await?;
+        settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await?;
+    }
     Ok(())
 }
 

@@ -18,7 +18,7 @@ pub(super) const SOURCE: &str = "s.id, s.collection_id, s.url, s.kind, s.name, s
     t.last_error_type, t.last_error_cause, t.last_error, t.last_status_code, t.kind_run, t.kind_since, \
     t.permanent_run, t.permanent_since, t.permanent_kinds, t.quarantined_at, t.quarantine_reason, \
     t.quarantined_by_hand, t.retry_at, t.hold_until, t.last_polled_at, t.last_success_at, \
-    t.etag, t.last_modified, t.body_hash, t.hints, t.redirect, t.cursor, h.name AS host_name";
+    t.etag, t.last_modified, t.body_hash, t.reader_version, t.hints, t.redirect, t.cursor, h.name AS host_name";
 
 /// The tables that [`SOURCE`] reads.
 pub(super) const SOURCE_TABLES: &str =
@@ -31,7 +31,7 @@ pub(super) const HEALTH: &str = "next_poll_at, status, enabled, disabled_reason,
     quarantined_by_hand, retry_at, hold_until, last_polled_at, last_success_at";
 
 /// The columns that [`push_memory`] fills, in its order.
-pub(super) const MEMORY: &str = "etag, last_modified, body_hash, hints, redirect, cursor";
+pub(super) const MEMORY: &str = "etag, last_modified, body_hash, reader_version, hints, redirect, cursor";
 
 /// `column = v.column, …`.
 pub(super) fn assignments(columns: &str) -> String {
@@ -75,6 +75,7 @@ pub(super) fn push_memory(list: &mut Values<'_>, memory: &Memory) {
     list.push_bind(memory.etag.as_deref())
         .push_bind(memory.last_modified.as_deref())
         .push_bind(memory.body_hash)
+        .push_bind(memory.reader_version)
         .push_bind(hints)
         .push_bind(memory.redirect.as_deref())
         .push_bind(memory.cursor.as_deref());
@@ -179,6 +180,7 @@ fn memory(row: &Row) -> sqlx::Result<Memory> {
         etag: row.try_get("etag")?,
         last_modified: row.try_get("last_modified")?,
         body_hash: row.try_get("body_hash")?,
+        reader_version: row.try_get("reader_version")?,
         hints,
         redirect: row.try_get("redirect")?,
         cursor: row.try_get("cursor")?,

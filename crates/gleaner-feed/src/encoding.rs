@@ -7,12 +7,17 @@ mod wide;
 use std::borrow::Cow;
 
 use chardetng::EncodingDetector;
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{
+    Encoding, ISO_8859_2, ISO_8859_4, ISO_8859_13, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1250, WINDOWS_1252, WINDOWS_1254,
+    WINDOWS_1257, WINDOWS_1258,
+};
 
 use crate::xml::references::windows_1252;
 
 /// How much of a document is looked at to guess its encoding.
 const DETECTED: usize = 256 * 1024;
+/// One letter in so many bytes of a document, markup and all, is too few to tell Latin alphabets apart.
+const SPARSE: usize = 200;
 /// How far into a document its declaration may be.
 const DECLARED: usize = 1024;
 
@@ -101,7 +106,11 @@ fn decode_unsound<'a>(bytes: &'a [u8], claimed: bool) -> Found<'a> {
         unsound += usize::from(!chunk.invalid().is_empty());
     }
     if unsound > sound {
-        let guess = detect(bytes);
+        let guess = match detect(bytes) {
+            // So few strange letters tell no Latin alphabet from another; then the commonest is meant.
+            guess if unsound * SPARSE < bytes.len() && is_latin(guess) => WINDOWS_1252,
+            guess => guess,
+        };
         let (text, errors) = guess.decode_without_bom_handling(bytes);
         return (text, guess.name(), claimed || errors);
     }
@@ -116,6 +125,11 @@ fn decode_unsound<'a>(bytes: &'a [u8], claimed: bool) -> Found<'a> {
         }
     }
     (Cow::Owned(text), UTF_8.name(), true)
+}
+
+/// Whether an encoding has Latin letters and some others with marks, but is not the commonest.
+fn is_latin(encoding: &'static Encoding) -> bool {
+    [WINDOWS_1250, WINDOWS_1254, WINDOWS_1257, WINDOWS_1258, ISO_8859_2, ISO_8859_4, ISO_8859_13].contains(&encoding)
 }
 
 fn detect(bytes: &[u8]) -> &'static Encoding {

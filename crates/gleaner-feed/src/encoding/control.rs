@@ -6,22 +6,49 @@ use memchr::memchr_iter;
 
 use crate::xml::references::windows_1252;
 
-/// The text without control characters but white space, and whether there were any. Those of 0x80 to 0x9F are what
-/// a wrong conversion made of Windows' quotation marks and dashes, and become these again.
+/// The text without control characters but white space, and whether there were any.
+///
+/// Those of 0x80 to 0x9F are traces of a wrong conversion. Where they are bytes of UTF-8 that was taken for Latin-1
+/// and converted once more, the first text is restored; elsewhere they are what Windows has in their place.
 pub(super) fn without(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
-    if !has_low(text.as_bytes()) && !has_high(text.as_bytes()) {
+    let high = has_high(text.as_bytes());
+    if !high && !has_low(text.as_bytes()) {
         return (text, false);
     }
     let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
         match character {
             '\t' | '\n' | '\r' => out.push(character),
             '\0'..' ' | '\u{7f}' => {}
+            '\u{c2}'..='\u{f4}' if high => match converted_twice(character, rest.as_str()) {
+                Some((meant, length)) => {
+                    out.push(meant);
+                    rest.nth(length - 2);
+                }
+                None => out.push(character),
+            },
             '\u{80}'..='\u{9f}' => out.push(windows_1252(character as u8)),
             _ => out.push(character),
         }
     }
     (Cow::Owned(out), true)
+}
+
+/// The character whose bytes in UTF-8 these characters are, and how many they are.
+fn converted_twice(first: char, rest: &str) -> Option<(char, usize)> {
+    let length = match first {
+        '\u{c2}'..='\u{df}' => 2,
+        '\u{e0}'..='\u{ef}' => 3,
+        _ => 4,
+    };
+    let mut bytes = [first as u8, 0, 0, 0];
+    let mut following = rest.chars();
+    for byte in &mut bytes[1..length] {
+        *byte = following.next().filter(|next| ('\u{80}'..='\u{bf}').contains(next))? as u8;
+    }
+    let meant = std::str::from_utf8(&bytes[..length]).ok()?.chars().next()?;
+    Some((meant, length))
 }
 
 /// Without branches, so that it is done many bytes at a time.

@@ -53,6 +53,14 @@ fn control_characters_are_taken_out() {
 }
 
 #[test]
+fn what_was_converted_twice_is_restored() {
+    let decoded = decode("it\u{e2}\u{80}\u{99}s a caf\u{c3}\u{a9}".as_bytes(), None);
+    assert_eq!(decoded.text, "it\u{2019}s a caf\u{e9}");
+    // Without a trace of it, nobody knows.
+    assert_eq!(decode("\u{c3}\u{a9}".as_bytes(), None).text, "\u{c3}\u{a9}");
+}
+
+#[test]
 fn odd_ends_do_no_harm() {
     for bytes in [&b""[..], b"\0", b"\xff\xfe", b"\xff\xfe<", b"\0\0\xfe\xff\0", b"\xef\xbb\xbf", b"\0<\0"] {
         decode(bytes, None);

@@ -174,8 +174,13 @@ impl<'a> Reader<'a> {
     ) -> Next {
         let (namespace, local) = self.names.split(inner.name);
         let element = Element::of(namespace, local);
+        let nested = depth.html + depth.foreign > 0;
         let inline = match element {
-            Element::Unknown | Element::Body => true,
+            Element::Unknown | Element::Body | Element::Rdf | Element::Rss | Element::Feed => true,
+            Element::Item | Element::Channel => false,
+            // Declared markup is whole, as a rule; pictures in it may have metadata of their own.
+            _ if inside == Inside::Xhtml && nested => true,
+            Element::Link if inside == Inside::Any && is_stylesheet(inner) => true,
             _ => element.is_html_too() && depth.html > 0 && inside != Inside::Text,
         };
         if !inline {
@@ -231,6 +236,10 @@ impl<'a> Reader<'a> {
         pieces.push(Cow::Borrowed(open));
         *since = at + open.len() + name.len() - local.len();
     }
+}
+
+fn is_stylesheet(tag: &Tag<'_>) -> bool {
+    memchr::memmem::find(tag.attributes.as_bytes(), b"stylesheet").is_some()
 }
 
 /// A CDATA section: text as it is, but escaped where it becomes part of declared markup.

@@ -173,7 +173,11 @@ impl<'a> Tokenizer<'a> {
         }
         let (mut attributes_end, next) = self.tag_end(name_end);
         self.position = next;
-        let self_closing = attributes_end > name_end && bytes[attributes_end - 1] == b'/';
+        let mut self_closing = attributes_end > name_end && bytes[attributes_end - 1] == b'/';
+        if self_closing && ends_unquoted(&bytes[name_end..attributes_end - 1]) {
+            // `<content base=http://example.com/>` does not close itself if its inside follows.
+            self_closing = !self.inside_follows(&bytes[at + 1..name_end]);
+        }
         if self_closing {
             attributes_end -= 1;
         }
@@ -183,6 +187,17 @@ impl<'a> Tokenizer<'a> {
             self_closing,
             at,
         })
+    }
+
+    /// Whether text, a section or the end tag of that name comes next.
+    fn inside_follows(&self, name: &[u8]) -> bool {
+        let rest = self.bytes()[self.position..].trim_ascii_start();
+        match rest {
+            [b'<', b'/', end @ ..] => end.starts_with(name),
+            [b'<', b'!', b'[', ..] => true,
+            [b'<', ..] | [] => false,
+            _ => true,
+        }
     }
 
     /// Where a start tag's attributes end, and where the document goes on.
@@ -369,6 +384,15 @@ fn begins_name(byte: u8) -> bool {
 
 fn ends_name(byte: u8) -> bool {
     matches!(byte, b'>' | b'/' | b'<' | b'=' | b'"' | b'\'') || byte.is_ascii_whitespace()
+}
+
+/// Whether the last attribute's value has no quotes.
+fn ends_unquoted(attributes: &[u8]) -> bool {
+    let last = attributes.rsplit(u8::is_ascii_whitespace).next().unwrap_or(b"");
+    match memchr(b'=', last) {
+        Some(at) => last.get(at + 1).is_some_and(|first| !matches!(first, b'"' | b'\'')),
+        None => false,
+    }
 }
 
 /// Whether a quote after these bytes opens a value. Elsewhere it is dirt.

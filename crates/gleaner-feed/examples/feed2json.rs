@@ -43,7 +43,7 @@ fn entry_json(entry: &Entry) -> Value {
     json!({
         "id": entry.id,
         "title": entry.title.as_ref().map(|title| &title.value),
-        "url": entry.link(),
+        "url": entry.url(),
         "published": entry.published.or(entry.updated).or(entry.created).map(|time| time.div_euclid(1000)),
         "author": entry.authors.iter().rev().find_map(author),
         "content": entry.content.as_ref().map(|content| &content.text.value),

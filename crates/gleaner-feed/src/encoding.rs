@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use chardetng::EncodingDetector;
 use encoding_rs::{
-    Encoding, ISO_8859_2, ISO_8859_4, ISO_8859_13, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1250, WINDOWS_1252, WINDOWS_1254,
-    WINDOWS_1257, WINDOWS_1258,
+    Encoding, ISO_8859_2, ISO_8859_4, ISO_8859_13, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1250, WINDOWS_1252,
+    WINDOWS_1254, WINDOWS_1257, WINDOWS_1258,
 };
 
 use crate::xml::references::windows_1252;
@@ -66,15 +66,16 @@ fn decode_claimed<'a>(bytes: &'a [u8], claimed: Option<&'static Encoding>) -> Fo
         return (text, encoding.name(), errors);
     }
     let legacy = claimed.filter(|claimed| *claimed != UTF_8);
-    match (std::str::from_utf8(bytes), legacy) {
-        (Ok(text), None) => (Cow::Borrowed(text), UTF_8.name(), false),
-        (Ok(text), Some(legacy)) if text.is_ascii() => (Cow::Borrowed(text), legacy.name(), false),
-        (Ok(text), Some(legacy)) => match sound_double_byte(bytes, text, legacy) {
+    // Sound UTF-8 is borrowed; this way it is also checked faster than by the standard library.
+    match (UTF_8.decode_without_bom_handling_and_without_replacement(bytes), legacy) {
+        (Some(text), None) => (text, UTF_8.name(), false),
+        (Some(text), Some(legacy)) if text.is_ascii() => (text, legacy.name(), false),
+        (Some(text), Some(legacy)) => match sound_double_byte(bytes, &text, legacy) {
             Some(other) => (Cow::Owned(other), legacy.name(), false),
-            None => (Cow::Borrowed(text), UTF_8.name(), true),
+            None => (text, UTF_8.name(), true),
         },
-        (Err(_), Some(legacy)) => decode_legacy(bytes, legacy),
-        (Err(_), None) => decode_unsound(bytes, claimed.is_some()),
+        (None, Some(legacy)) => decode_legacy(bytes, legacy),
+        (None, None) => decode_unsound(bytes, claimed.is_some()),
     }
 }
 
@@ -129,7 +130,8 @@ fn decode_unsound<'a>(bytes: &'a [u8], claimed: bool) -> Found<'a> {
 
 /// Whether an encoding has Latin letters and some others with marks, but is not the commonest.
 fn is_latin(encoding: &'static Encoding) -> bool {
-    [WINDOWS_1250, WINDOWS_1254, WINDOWS_1257, WINDOWS_1258, ISO_8859_2, ISO_8859_4, ISO_8859_13].contains(&encoding)
+    [WINDOWS_1250, WINDOWS_1254, WINDOWS_1257, WINDOWS_1258, ISO_8859_2, ISO_8859_4, ISO_8859_13]
+        .contains(&encoding)
 }
 
 fn detect(bytes: &[u8]) -> &'static Encoding {

@@ -137,8 +137,9 @@ fn after_hidden<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 fn is_inline(name: &str) -> bool {
     const NAMES: &[&str] = &[
-        "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins",
-        "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr",
+        "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i",
+        "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u",
+        "var", "wbr",
     ];
     NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }

@@ -10,7 +10,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::model::{Category, Content, Enclosure, Entry, Feed, Format, Itunes, Link, Media, Person, Rel, Text};
+use crate::model::{
+    Category, Content, Enclosure, Entry, Feed, Format, Itunes, Link, Media, Person, Rel, Text,
+};
 use crate::{Limits, Options, ParseError, TextKind, date};
 use loose::{List, Object, Word};
 
@@ -100,9 +102,11 @@ impl Document<'_> {
             "version" => feed.version = cut(map.next_value()?),
             "title" => feed.title = cut(map.next_value()?).map(plain),
             "description" => feed.description = cut(map.next_value()?).map(plain),
-            "home_page_url" => feed.links.extend(cut(map.next_value()?).map(Link::page)),
-            "feed_url" => feed.links.extend(cut(map.next_value()?).map(|href| link(href, Rel::SelfLink))),
-            "next_url" => feed.links.extend(cut(map.next_value()?).map(|href| link(href, Rel::Next))),
+            "home_page_url" => feed.link = cut(map.next_value()?),
+            "feed_url" => {
+                feed.links.extend(cut(map.next_value()?).map(|href| Link::new(href, Rel::SelfLink)))
+            }
+            "next_url" => feed.links.extend(cut(map.next_value()?).map(|href| Link::new(href, Rel::Next))),
             "icon" => feed.image = cut(map.next_value()?),
             "favicon" => feed.icon = cut(map.next_value()?),
             "language" => feed.language = cut(map.next_value()?),
@@ -111,7 +115,7 @@ impl Document<'_> {
             "hubs" => {
                 let hubs = map.next_value::<List<Object<Part>>>()?.0.into_iter();
                 let addresses = hubs.filter_map(|hub| hub.0?.url.0);
-                feed.links.extend(addresses.map(|href| link(href, Rel::Hub)));
+                feed.links.extend(addresses.map(|href| Link::new(href, Rel::Hub)));
             }
             "items" => {
                 self.items_seen = true;
@@ -178,15 +182,16 @@ fn entry(item: Item, limits: Limits) -> Entry {
         authors.extend(item.author.0.and_then(person));
     }
     let seconds = item.attachments.0.iter().find_map(|part| part.0.as_ref()?.duration_in_seconds.number());
-    let image = |url| Media { url: Some(url), medium: Some("image".to_owned()), ..Media::default() };
-    let own = cut(item.url).map(Link::page);
+    let image = |url| Media { url: Some(url), medium: Some("image".into()), ..Media::default() };
     // The page that the entry is about is the link only if the entry has no page itself.
-    let outer = if own.is_some() { Rel::Related } else { Rel::Alternate };
+    let (own, about) = (cut(item.url), cut(item.external_url));
+    let (link, about) = if own.is_some() { (own, about) } else { (about, None) };
     Entry {
         id: cut(item.id),
         id_is_permalink: true,
         title: cut(item.title).map(plain),
-        links: own.into_iter().chain(cut(item.external_url).map(|href| link(href, outer))).collect(),
+        link,
+        links: about.into_iter().map(|href| Link::new(href, Rel::Related)).collect(),
         published: item.date_published.0.as_deref().and_then(date::parse),
         updated: item.date_modified.0.as_deref().and_then(date::parse),
         authors,
@@ -205,10 +210,6 @@ fn plain(value: String) -> Text {
     Text { value, kind: TextKind::Plain }
 }
 
-fn link(href: String, rel: Rel) -> Link {
-    Link { href, rel, ..Link::default() }
-}
-
 fn category(term: String) -> Category {
     Category { term, ..Category::default() }
 }
@@ -224,5 +225,5 @@ fn people(parts: List<Object<Part>>) -> Vec<Person> {
 
 fn enclosure(part: Part) -> Option<Enclosure> {
     let length = part.size_in_bytes.number();
-    Some(Enclosure { url: part.url.0?, mime: part.mime_type.0, length, title: part.title.0 })
+    Some(Enclosure { url: part.url.0?, mime: part.mime_type.0.map(Cow::Owned), length, title: part.title.0 })
 }

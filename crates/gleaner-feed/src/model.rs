@@ -3,6 +3,8 @@
 //! Values are owned and as the feed has them: trimmed, decoded once, links made absolute, HTML neither cleaned nor
 //! rewritten. Times are milliseconds since the Unix epoch, UTC.
 
+use std::borrow::Cow;
+
 mod entry;
 mod schedule;
 mod text;
@@ -26,7 +28,9 @@ pub struct Feed {
     pub title: Option<Text>,
     /// The description, subtitle or tagline.
     pub description: Option<Text>,
-    /// All links, in document order; see also [`Feed::link`] and its kin.
+    /// The page that the feed is about.
+    pub link: Option<String>,
+    /// All other links, in document order; see also [`Feed::self_link`] and its kin.
     pub links: Vec<Link>,
     /// The language, as given.
     pub language: Option<String>,
@@ -60,11 +64,6 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// The page that the feed is about.
-    pub fn link(&self) -> Option<&str> {
-        page_of(&self.links)
-    }
-
     /// The feed's own address.
     pub fn self_link(&self) -> Option<&str> {
         self.link_with(&Rel::SelfLink)
@@ -89,13 +88,6 @@ impl Feed {
     pub fn link_with(&self, rel: &Rel) -> Option<&str> {
         self.links.iter().find(|link| link.rel == *rel).map(|link| link.href.as_str())
     }
-}
-
-/// The page among links: the last alternate that is no other format, for a later one corrects an earlier one;
-/// else any alternate.
-fn page_of(links: &[Link]) -> Option<&str> {
-    let alternates = || links.iter().rev().filter(|link| link.rel == Rel::Alternate);
-    alternates().find(|link| link.is_page()).or_else(|| alternates().next()).map(|link| link.href.as_str())
 }
 
 /// The family of formats that a document belongs to.
@@ -123,7 +115,7 @@ pub struct Link {
     /// What the address is to the feed or entry.
     pub rel: Rel,
     /// Its media type.
-    pub mime: Option<String>,
+    pub mime: Option<Cow<'static, str>>,
     /// Its title.
     pub title: Option<String>,
     /// The language of what it leads to.
@@ -131,17 +123,16 @@ pub struct Link {
 }
 
 impl Link {
-    pub(crate) fn page(href: String) -> Self {
-        Self { href, ..Self::default() }
+    pub(crate) fn new(href: String, rel: Rel) -> Self {
+        Self { href, rel, ..Self::default() }
     }
 
-    fn is_page(&self) -> bool {
-        match self.mime.as_deref() {
-            None => true,
-            Some(mime) => ["text/html", "application/xhtml+xml", "html", "xhtml"]
-                .iter()
-                .any(|known| mime.trim().eq_ignore_ascii_case(known)),
-        }
+    /// Whether it leads to the page itself, not to another form of it.
+    pub(crate) fn is_page(&self) -> bool {
+        let pages = ["text/html", "application/xhtml+xml", "html", "xhtml"];
+        let mime = self.mime.as_deref().map(str::trim);
+        self.rel == Rel::Alternate
+            && mime.is_none_or(|mime| pages.iter().any(|page| mime.eq_ignore_ascii_case(page)))
     }
 }
 
@@ -185,6 +176,11 @@ impl Rel {
         let value = value.trim();
         // Relations may be written as addresses in the registry they are from.
         let short = value.strip_prefix("http://www.iana.org/assignments/relation/").unwrap_or(value);
+        match short {
+            "alternate" => return Self::Alternate,
+            "self" => return Self::SelfLink,
+            _ => {}
+        }
         match short.to_ascii_lowercase().as_str() {
             "" | "alternate" => Self::Alternate,
             "self" => Self::SelfLink,

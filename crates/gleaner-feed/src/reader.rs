@@ -196,7 +196,8 @@ impl<'a> Reader<'a> {
             return false;
         }
         // An element that was read whole, or one too deep to be remembered.
-        let Some(context) = inside.filter(|_| element.is_structure() || self.frames.len() < self.limits.depth)
+        let Some(context) =
+            inside.filter(|_| element.is_structure() || self.frames.len() < self.limits.depth)
         else {
             self.names.default = default_namespace;
             if has_base {
@@ -205,7 +206,13 @@ impl<'a> Reader<'a> {
             return true;
         };
         self.unknown += usize::from(element == Element::Unknown);
-        self.frames.push(Frame { name: tag.name, element, context: self.context, default_namespace, has_base });
+        self.frames.push(Frame {
+            name: tag.name,
+            element,
+            context: self.context,
+            default_namespace,
+            has_base,
+        });
         self.context = context;
         if tag.self_closing {
             self.close();
@@ -215,7 +222,8 @@ impl<'a> Reader<'a> {
 
     /// Takes in what a tag declares: namespaces, and the base of links; whether there is one.
     fn declarations(&mut self, tag: &Tag<'a>) -> bool {
-        if tag.attributes.len() < 5 || memchr::memmem::find(tag.attributes.as_bytes(), b"xml").is_none() {
+        let attributes = tag.attributes.as_bytes();
+        if !memchr::memchr_iter(b'x', attributes).any(|at| attributes[at..].starts_with(b"xml")) {
             return false;
         }
         self.names.declare(tag.attributes);
@@ -247,7 +255,10 @@ impl<'a> Reader<'a> {
                 Some(Context::Entry)
             }
             Element::Channel => {
-                let keep = self.frames.iter().rposition(|frame| frame.element != Element::Channel && holds_items(frame));
+                let keep = self
+                    .frames
+                    .iter()
+                    .rposition(|frame| frame.element != Element::Channel && holds_items(frame));
                 self.close_to(keep.map_or(0, |at| at + 1));
                 self.begin_feed(tag, element);
                 Some(Context::Feed)

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr, memchr3};
 use url::Url;
 
-use crate::model::{Feed, Link, Rel};
+use crate::model::{Feed, Rel};
 
 /// Whether a link has a scheme, and so needs no base.
 pub(crate) fn is_absolute(link: &str) -> bool {
@@ -16,11 +17,11 @@ pub(crate) fn is_absolute(link: &str) -> bool {
 
 /// A link as it was meant: without line breaks, and without an escape too many.
 pub(crate) fn clean(link: Cow<'_, str>) -> Cow<'_, str> {
-    let link = match link.contains(['\n', '\r', '\t']) {
-        true => Cow::Owned(link.replace(['\n', '\r', '\t'], "")),
-        false => link,
+    let link = match memchr3(b'\n', b'\r', b'\t', link.as_bytes()) {
+        Some(_) => Cow::Owned(link.replace(['\n', '\r', '\t'], "")),
+        None => link,
     };
-    match link.contains("&amp;") {
+    match memchr(b'&', link.as_bytes()).is_some_and(|at| link[at..].contains("&amp;")) {
         true => Cow::Owned(link.replace("&amp;", "&")),
         false => link,
     }
@@ -29,13 +30,16 @@ pub(crate) fn clean(link: Cow<'_, str>) -> Cow<'_, str> {
 /// Resolves what is still relative when the whole feed is known.
 pub(crate) fn finish(feed: &mut Feed, url: Option<&str>) {
     let url = url.and_then(|url| Url::parse(url).ok());
-    let own = feed.link_with(&Rel::SelfLink).filter(|link| is_absolute(link)).and_then(|link| Url::parse(link).ok());
+    let own = feed
+        .link_with(&Rel::SelfLink)
+        .filter(|link| is_absolute(link))
+        .and_then(|link| Url::parse(link).ok());
     let document = url.or(own);
     // The feed's own links first, for the entries' are relative to one of them.
-    for link in &mut feed.links {
-        absolute(&mut link.href, document.as_ref());
+    for link in feed.link.iter_mut().chain(feed.links.iter_mut().map(|link| &mut link.href)) {
+        absolute(link, document.as_ref());
     }
-    let page = feed.link().filter(|link| is_absolute(link)).and_then(|link| Url::parse(link).ok());
+    let page = feed.link.as_deref().filter(|link| is_absolute(link)).and_then(|link| Url::parse(link).ok());
     let Some(base) = page.or(document) else { return };
     for field in [&mut feed.icon, &mut feed.image].into_iter().flatten() {
         absolute(field, Some(&base));
@@ -46,8 +50,8 @@ pub(crate) fn finish(feed: &mut Feed, url: Option<&str>) {
 }
 
 fn entry_links(entry: &mut crate::Entry, base: &Url) {
-    for Link { href, .. } in &mut entry.links {
-        absolute(href, Some(base));
+    for link in entry.link.iter_mut().chain(entry.links.iter_mut().map(|link| &mut link.href)) {
+        absolute(link, Some(base));
     }
     for enclosure in &mut entry.enclosures {
         absolute(&mut enclosure.url, Some(base));

@@ -7,6 +7,6 @@ pub(crate) mod attributes;
 pub(crate) mod doctype;
 pub(crate) mod names;
 pub(crate) mod namespaces;
-pub(crate) mod references;
 mod reference_table;
+pub(crate) mod references;
 pub(crate) mod token;

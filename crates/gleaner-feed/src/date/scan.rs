@@ -46,7 +46,8 @@ impl Moment {
             1 | 2 if self.day.is_none() => self.day = Some(number),
             // Two digits are a year of 1950 to 2049 (RFC 2822), three count from 1900.
             1 | 2 if self.year.is_none() && self.month.is_some() => {
-                self.year = i32::try_from(number).ok().map(|year| if year < 50 { year + 2000 } else { year + 1900 });
+                self.year =
+                    i32::try_from(number).ok().map(|year| if year < 50 { year + 2000 } else { year + 1900 });
             }
             3 if self.year.is_none() => self.year = i32::try_from(number).ok().map(|year| year + 1900),
             4 if self.year.is_none() => self.year = i32::try_from(number).ok(),
@@ -57,7 +58,9 @@ impl Moment {
 
     fn set_word(&mut self, word: &str) -> Option<()> {
         match words::meaning(word) {
-            Some(Word::Month(month)) if self.month.is_none() && self.day_number.is_none() => self.month = Some(month),
+            Some(Word::Month(month)) if self.month.is_none() && self.day_number.is_none() => {
+                self.month = Some(month)
+            }
             Some(Word::Afternoon(afternoon)) => self.afternoon = Some(afternoon),
             Some(Word::Zone(minutes)) if self.time.is_some() => {
                 self.zone = self.zone.or(Some(minutes));
@@ -92,7 +95,9 @@ impl Moment {
 pub(super) fn read(text: &str, moment: &mut Moment) -> Option<()> {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        if first.is_ascii_digit() {
+        if matches!(first, ' ' | ',') {
+            rest = &rest[1..];
+        } else if first.is_ascii_digit() {
             rest = number_or_time(rest, moment)?;
         } else if matches!(first, '+' | '-' | '\u{2212}') && moment.time.is_some() && moment.zone.is_none() {
             let (zone, after) = offset(rest)?;

@@ -17,41 +17,66 @@ pub(super) fn is_greenwich(word: &str) -> bool {
 }
 
 pub(super) fn meaning(word: &str) -> Option<Word> {
-    if let Some(month) = english_month(word) {
-        return Some(Word::Month(month));
+    // Nearly all dates are in English, and every entry has one.
+    let mut buffer = [0; 16];
+    let ascii = match buffer.get_mut(..word.len()).filter(|_| word.is_ascii()) {
+        Some(lower) => {
+            lower.copy_from_slice(word.as_bytes());
+            lower.make_ascii_lowercase();
+            std::str::from_utf8(lower).ok()
+        }
+        None => None,
+    };
+    match ascii {
+        Some(lower) => english(lower).or_else(|| foreign(lower)),
+        None => foreign(&word.to_lowercase()),
     }
-    let lower = word.to_lowercase();
-    let lower = lower.as_str();
-    if let Ok(index) = ZONES.binary_search_by(|(name, _)| (*name).cmp(lower)) {
-        return Some(Word::Zone(ZONES[index].1));
+}
+
+fn english(lower: &str) -> Option<Word> {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    const WEEKDAYS: [&str; 7] =
+        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let abbreviates = |name: &&str| name.starts_with(lower);
+    if lower == "gmt" {
+        return Some(Word::Zone(0));
     }
-    if let Some(index) = MONTHS.iter().position(|names| names.contains(&lower)) {
-        return u32::try_from(index + 1).ok().map(Word::Month);
+    if lower.len() >= 3 {
+        if let Some(index) = MONTHS.iter().position(|name| abbreviates(&name)) {
+            return u32::try_from(index + 1).ok().map(Word::Month);
+        }
+        if WEEKDAYS.iter().any(|name| abbreviates(&name)) {
+            return Some(Word::Nothing);
+        }
     }
+    let zone = ZONES.binary_search_by(|(name, _)| (*name).cmp(lower)).ok();
+    zone.map(|index| Word::Zone(ZONES[index].1))
+}
+
+fn foreign(lower: &str) -> Option<Word> {
     match lower {
         "am" | "\u{c624}\u{c804}" | "\u{4e0a}\u{5348}" | "\u{5348}\u{524d}" => Some(Word::Afternoon(false)),
         "pm" | "\u{c624}\u{d6c4}" | "\u{4e0b}\u{5348}" | "\u{5348}\u{5f8c}" => Some(Word::Afternoon(true)),
-        "t" | "st" | "nd" | "rd" | "th" | "of" | "de" | "del" | "den" | "at" | "um" | "uhr" | "on" | "the" => {
-            Some(Word::Nothing)
+        "t" | "st" | "nd" | "rd" | "th" | "of" | "de" | "del" | "den" | "at" | "um" | "uhr" | "on"
+        | "the" => Some(Word::Nothing),
+        _ => {
+            let index = MONTHS.iter().position(|names| names.contains(&lower))?;
+            u32::try_from(index + 1).ok().map(Word::Month)
         }
-        _ if is_weekday(lower) => Some(Word::Nothing),
-        _ => None,
     }
-}
-
-fn english_month(word: &str) -> Option<u32> {
-    const NAMES: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-        "december",
-    ];
-    let begins = |name: &&str| name.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
-    let index = NAMES.iter().position(|name| word.len() >= 3 && begins(&name))?;
-    u32::try_from(index + 1).ok()
-}
-
-fn is_weekday(lower: &str) -> bool {
-    const NAMES: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-    lower.len() >= 3 && NAMES.iter().any(|name| name.starts_with(lower))
 }
 
 /// Months in other languages than English, in lower case: German, French, Spanish, Italian, Portuguese, Dutch,

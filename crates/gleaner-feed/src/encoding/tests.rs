@@ -19,10 +19,22 @@ fn the_mark_comes_first() {
 fn then_the_server_then_the_document() {
     let declared = b"<?xml version='1.0' encoding='windows-1251'?><a>\xcf\xf0\xe8\xe2\xe5\xf2";
     let head = "<?xml version='1.0' encoding='windows-1251'?><a>";
-    check(declared, None, &format!("{head}\u{41f}\u{440}\u{438}\u{432}\u{435}\u{442}"), "windows-1251", false);
+    check(
+        declared,
+        None,
+        &format!("{head}\u{41f}\u{440}\u{438}\u{432}\u{435}\u{442}"),
+        "windows-1251",
+        false,
+    );
     let latin = format!("{head}\u{cf}\u{f0}\u{e8}\u{e2}\u{e5}\u{f2}");
     check(declared, Some("text/xml; charset=\"ISO-8859-1\""), &latin, "windows-1252", false);
-    check(declared, Some("text/xml; charset=nonsense"), &latin.replace(&latin[48..], "\u{41f}\u{440}\u{438}\u{432}\u{435}\u{442}"), "windows-1251", false);
+    check(
+        declared,
+        Some("text/xml; charset=nonsense"),
+        &latin.replace(&latin[48..], "\u{41f}\u{440}\u{438}\u{432}\u{435}\u{442}"),
+        "windows-1251",
+        false,
+    );
 }
 
 #[test]
@@ -37,8 +49,20 @@ fn wide_text_needs_no_mark() {
 #[test]
 fn claims_that_cannot_be_are_not_believed() {
     check(b"caf\xc3\xa9", Some("text/xml; charset=iso-8859-1"), "caf\u{e9}", "UTF-8", true);
-    check(b"it\x92s a caf\xe9, \x93really\x94", Some("text/xml; charset=utf-8"), "it\u{2019}s a caf\u{e9}, \u{201c}really\u{201d}", "windows-1252", true);
-    check(b"\xc3\xa9\xc3\xa9 it\x92s", Some("text/xml; charset=utf-8"), "\u{e9}\u{e9} it\u{2019}s", "UTF-8", true);
+    check(
+        b"it\x92s a caf\xe9, \x93really\x94",
+        Some("text/xml; charset=utf-8"),
+        "it\u{2019}s a caf\u{e9}, \u{201c}really\u{201d}",
+        "windows-1252",
+        true,
+    );
+    check(
+        b"\xc3\xa9\xc3\xa9 it\x92s",
+        Some("text/xml; charset=utf-8"),
+        "\u{e9}\u{e9} it\u{2019}s",
+        "UTF-8",
+        true,
+    );
     check(b"\xc3\xa9\xc3\xa9 \xe2\x82", None, "\u{e9}\u{e9} \u{fffd}", "UTF-8", true);
 }
 

@@ -1,6 +1,8 @@
 //! An entry and what hangs on it.
 
-use super::{Link, Rel, Text, page_of};
+use std::borrow::Cow;
+
+use super::{Link, Rel, Text};
 
 /// One entry of a feed.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -11,7 +13,9 @@ pub struct Entry {
     pub id_is_permalink: bool,
     /// The title, as written; [`Text::plain`] gives it without markup.
     pub title: Option<Text>,
-    /// All links but enclosures and comments, in document order; see also [`Entry::link`].
+    /// The page of the entry; see also [`Entry::url`].
+    pub link: Option<String>,
+    /// All other links but enclosures and comments, in document order.
     pub links: Vec<Link>,
     /// When it was published.
     pub published: Option<i64>,
@@ -54,11 +58,11 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The page of the entry: its link, else its identifier where that is an address.
-    pub fn link(&self) -> Option<&str> {
-        page_of(&self.links)
-            .or_else(|| self.id.as_deref().filter(|id| self.id_is_permalink && is_web_address(id)))
-            .or_else(|| self.links.iter().find(|link| link.rel == Rel::SelfLink).map(|link| link.href.as_str()))
+    /// The address of the entry: its page, else its identifier where that is an address, else another form of it.
+    pub fn url(&self) -> Option<&str> {
+        let id = self.id.as_deref().filter(|id| self.id_is_permalink && is_web_address(id));
+        let other = || self.links.iter().find(|link| matches!(link.rel, Rel::Alternate | Rel::SelfLink));
+        self.link.as_deref().or(id).or_else(|| other().map(|link| link.href.as_str()))
     }
 
     /// The author to show: the first that has a name.
@@ -70,6 +74,7 @@ impl Entry {
     pub(crate) fn is_blank(&self) -> bool {
         self.id.is_none()
             && self.title.is_none()
+            && self.link.is_none()
             && self.links.is_empty()
             && self.summary.is_none()
             && self.content.is_none()
@@ -82,7 +87,8 @@ impl Entry {
 
 pub(crate) fn is_web_address(text: &str) -> bool {
     let head = text.as_bytes();
-    let starts = |scheme: &[u8]| head.len() > scheme.len() && head[..scheme.len()].eq_ignore_ascii_case(scheme);
+    let starts =
+        |scheme: &[u8]| head.len() > scheme.len() && head[..scheme.len()].eq_ignore_ascii_case(scheme);
     starts(b"http://") || starts(b"https://")
 }
 
@@ -120,7 +126,7 @@ pub struct Content {
     /// The text; empty where the content is elsewhere.
     pub text: Text,
     /// Its media type, where it is neither text nor HTML.
-    pub mime: Option<String>,
+    pub mime: Option<Cow<'static, str>>,
     /// Where the content is, if it is not here.
     pub src: Option<String>,
 }
@@ -131,7 +137,7 @@ pub struct Enclosure {
     /// Its address.
     pub url: String,
     /// Its media type.
-    pub mime: Option<String>,
+    pub mime: Option<Cow<'static, str>>,
     /// Its size in bytes.
     pub length: Option<u64>,
     /// Its title.
@@ -144,9 +150,9 @@ pub struct Media {
     /// The address of the file, if it is not only described.
     pub url: Option<String>,
     /// Its media type.
-    pub mime: Option<String>,
+    pub mime: Option<Cow<'static, str>>,
     /// `image`, `audio`, `video`, `document` or `executable`.
-    pub medium: Option<String>,
+    pub medium: Option<Cow<'static, str>>,
     /// Its size in bytes.
     pub length: Option<u64>,
     /// Its duration in seconds.
@@ -175,7 +181,7 @@ pub struct Itunes {
     /// The number of the season.
     pub season: Option<u32>,
     /// `full`, `trailer` or `bonus`; of a podcast `episodic` or `serial`.
-    pub kind: Option<String>,
+    pub kind: Option<Cow<'static, str>>,
     /// The cover.
     pub image: Option<String>,
     /// Whether it is explicit.

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::Reader;
-use crate::xml::names::{Element, is_html, is_void};
+use crate::xml::names::{self, Element, Html, is_html};
 use crate::xml::references::unescape;
 use crate::xml::token::{Tag, Token};
 
@@ -90,7 +90,9 @@ impl<'a> Reader<'a> {
     /// field's own end tag.
     fn capture_text(&mut self, tag: &Tag<'a>, inside: Inside) -> Option<Cow<'a, str>> {
         match self.tokens.next() {
-            Token::Text(text) if self.tokens.take_end(tag.name) => Some(unescape(text.trim(), &mut self.decoder)),
+            Token::Text(text) if self.tokens.take_end(tag.name) => {
+                Some(unescape(text.trim(), &mut self.decoder))
+            }
             Token::CData(text, false) if self.tokens.take_end(tag.name) => Some(Cow::Borrowed(text.trim())),
             first => self.capture_pieces(tag, inside, false, Some(first)),
         }
@@ -191,10 +193,10 @@ impl<'a> Reader<'a> {
         }
         if !inner.self_closing {
             depth.same += u32::from(inner.name == tag.name);
-            if !is_html(local) {
-                depth.foreign += 1;
-            } else if !is_void(local) {
-                depth.html += 1;
+            match names::html(local) {
+                None => depth.foreign += 1,
+                Some(Html::Normal) => depth.html += 1,
+                Some(Html::Void) => {}
             }
         }
         Next::On
@@ -226,7 +228,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes the prefix off a tag of HTML within markup; HTML has none.
-    fn unprefix(&mut self, pieces: &mut Pieces<'a>, since: &mut usize, at: usize, name: &str, open: &'static str) {
+    fn unprefix(
+        &mut self,
+        pieces: &mut Pieces<'a>,
+        since: &mut usize,
+        at: usize,
+        name: &str,
+        open: &'static str,
+    ) {
         let (namespace, local) = self.names.split(name);
         if namespace != crate::xml::namespaces::Namespace::Xhtml {
             return;

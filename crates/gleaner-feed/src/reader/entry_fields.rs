@@ -9,12 +9,13 @@ use crate::xml::token::Tag;
 
 impl<'a> Reader<'a> {
     pub(super) fn begin_entry(&mut self, tag: &Tag<'a>) {
-        self.entry = Entry { id_is_permalink: true, ..Entry::default() };
+        self.entry.id_is_permalink = true;
         self.weak[1] = 0;
         (self.groups, self.group, self.latitude) = (0, None, None);
         if !tag.attributes.is_empty() {
-            self.entry.id = self.attribute_string(tag, "about");
-            self.entry.language = self.attribute_string(tag, "lang");
+            let [about, language] = self.attributes(tag, ["about", "lang"]);
+            self.entry.id = self.keep_some(about);
+            self.entry.language = self.keep_some(language);
         }
     }
 
@@ -32,8 +33,12 @@ impl<'a> Reader<'a> {
             Element::Summary | Element::Subtitle => self.entry_summary(tag, Assumed::Guess),
             Element::Encoded => self.entry_content(tag, Assumed::Html),
             Element::Content | Element::Body => self.entry_content(tag, Assumed::Guess),
-            Element::Published | Element::Updated | Element::Created | Element::Date => self.entry_date(tag, element),
-            Element::Author | Element::Creator | Element::ItunesAuthor => return self.person(tag, Role::Author),
+            Element::Published | Element::Updated | Element::Created | Element::Date => {
+                self.entry_date(tag, element)
+            }
+            Element::Author | Element::Creator | Element::ItunesAuthor => {
+                return self.person(tag, Role::Author);
+            }
             Element::Contributor => return self.person(tag, Role::Contributor),
             Element::Category | Element::Keywords | Element::ItunesCategory => self.category(tag, element),
             Element::Enclosure => self.enclosure(tag),
@@ -80,7 +85,8 @@ impl<'a> Reader<'a> {
     }
 
     fn entry_id(&mut self, tag: &Tag<'a>) {
-        let permalink = self.attribute(tag, "isPermaLink").is_none_or(|value| !value.eq_ignore_ascii_case("false"));
+        let permalink =
+            self.attribute(tag, "isPermaLink").is_none_or(|value| !value.eq_ignore_ascii_case("false"));
         let id = self.string(tag);
         if id.is_some() && self.admits(Slot::Id, self.entry.id.is_some(), true) {
             self.entry.id = id;
@@ -134,12 +140,13 @@ impl<'a> Reader<'a> {
 
     /// A category of the feed or the entry.
     pub(super) fn category(&mut self, tag: &Tag<'a>, element: Element) {
-        let term = self.attribute_string(tag, "term").or_else(|| match element {
-            Element::ItunesCategory => self.attribute_string(tag, "text"),
-            _ => None,
-        });
-        let scheme = self.attribute_string(tag, "scheme").or_else(|| self.attribute_string(tag, "domain"));
-        let label = self.attribute_string(tag, "label");
+        let [term, scheme, domain, label, podcast] = match tag.attributes.is_empty() {
+            true => Default::default(),
+            false => self.attributes(tag, ["term", "scheme", "domain", "label", "text"]),
+        };
+        let term = self.keep_some(term.or(podcast.filter(|_| element == Element::ItunesCategory)));
+        let scheme = self.keep_some(scheme.or(domain));
+        let label = self.keep_some(label);
         let text = match element {
             // Categories of podcasts contain their parts.
             Element::ItunesCategory => None,
@@ -151,8 +158,11 @@ impl<'a> Reader<'a> {
         };
         let room = Limits::LIST.saturating_sub(list.len());
         if element == Element::Keywords {
-            let words = text.as_deref().unwrap_or("").split(',').map(str::trim).filter(|word| !word.is_empty());
-            list.extend(words.take(room).map(|term| Category { term: term.to_owned(), ..Category::default() }));
+            let words =
+                text.as_deref().unwrap_or("").split(',').map(str::trim).filter(|word| !word.is_empty());
+            list.extend(
+                words.take(room).map(|term| Category { term: term.to_owned(), ..Category::default() }),
+            );
         } else if let Some(term) = term.or(text).or_else(|| label.clone())
             && room > 0
         {
@@ -162,7 +172,7 @@ impl<'a> Reader<'a> {
 
     /// Completes the entry that was read and adds it to the feed; `cut`, if the document ended in it.
     pub(super) fn finish_entry(&mut self, cut: bool) {
-        let mut entry = std::mem::take(&mut self.entry);
+        let mut entry = take_tight(&mut self.entry);
         if entry.summary.is_none() {
             let itunes = entry.itunes.as_mut().and_then(|itunes| itunes.summary.take());
             let described = || entry.media.iter().find_map(|media| media.description.clone());
@@ -174,9 +184,22 @@ impl<'a> Reader<'a> {
             entry.title = value.map(|value| Text { value, kind: TextKind::Plain });
         }
         if !cut {
+            self.reserve_entry();
             self.feed.entries.push(entry);
         } else if !entry.is_blank() {
             self.feed.cut_entry = Some(Box::new(entry));
+        }
+    }
+
+    /// Makes room for as many entries as the document will have, if they go on as they began.
+    fn reserve_entry(&mut self) {
+        let entries = &mut self.feed.entries;
+        if entries.len() == entries.capacity() {
+            let (read, whole) = (self.tokens.position().max(1), self.tokens.source().len());
+            let expected = (entries.len() + 1).saturating_mul(whole) / read;
+            let more =
+                expected.saturating_sub(entries.len()).clamp(1 + entries.len() / 8, 16 + entries.len());
+            entries.reserve_exact(more);
         }
     }
 
@@ -192,9 +215,26 @@ impl<'a> Reader<'a> {
 
     pub(super) fn entry_image(&mut self, url: Option<String>) {
         if url.is_some() && self.entry.media.len() < Limits::LIST {
-            self.entry.media.push(Media { url, medium: Some("image".to_owned()), ..Media::default() });
+            self.entry.media.push(Media { url, medium: Some("image".into()), ..Media::default() });
         }
     }
+}
+
+/// Takes an entry out with lists that have no room to spare, and leaves their room to the next one.
+fn take_tight(entry: &mut Entry) -> Entry {
+    fn tighten<T>(list: &mut Vec<T>) -> Vec<T> {
+        let mut roomy = std::mem::take(list);
+        *list = roomy.drain(..).collect();
+        roomy
+    }
+    let mut taken = std::mem::take(entry);
+    entry.links = tighten(&mut taken.links);
+    entry.authors = tighten(&mut taken.authors);
+    entry.contributors = tighten(&mut taken.contributors);
+    entry.categories = tighten(&mut taken.categories);
+    entry.enclosures = tighten(&mut taken.enclosures);
+    entry.media = tighten(&mut taken.media);
+    taken
 }
 
 fn degrees(value: &str, most: f64) -> Option<f64> {

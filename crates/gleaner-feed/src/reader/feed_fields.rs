@@ -1,5 +1,7 @@
 //! The fields of a feed, and what feeds and entries share of a podcast.
 
+use std::borrow::Cow;
+
 use super::values::Assumed;
 use super::{Context, Reader, Role, Slot};
 use crate::date;
@@ -13,7 +15,7 @@ pub(super) enum ItunesValue {
     Duration(u32),
     Episode(u32),
     Season(u32),
-    Kind(String),
+    Kind(Cow<'static, str>),
     Image(String),
     Explicit(bool),
     Subtitle(String),
@@ -53,9 +55,8 @@ impl<'a> Reader<'a> {
             Element::Rdf => self.feed.format = Format::Rdf,
             Element::Feed => {
                 let old = version.as_deref().is_some_and(|version| version.starts_with("0."))
-                    || Attributes::new(tag.attributes).any(|(name, value)| {
-                        name.starts_with("xmlns") && value.contains("purl.org/atom/ns")
-                    });
+                    || Attributes::new(tag.attributes)
+                        .any(|(name, value)| name.starts_with("xmlns") && value.contains("purl.org/atom/ns"));
                 self.feed.format = if old { Format::Atom03 } else { Format::Atom };
             }
             _ => {}
@@ -87,7 +88,9 @@ impl<'a> Reader<'a> {
             Element::Language => self.feed.language = self.string(tag).or(self.feed.language.take()),
             Element::Published => self.feed.published = self.date(tag).or(self.feed.published),
             Element::Updated | Element::Date => self.feed.updated = self.date(tag).or(self.feed.updated),
-            Element::Author | Element::Creator | Element::ItunesAuthor => return self.person(tag, Role::Author),
+            Element::Author | Element::Creator | Element::ItunesAuthor => {
+                return self.person(tag, Role::Author);
+            }
             Element::Contributor => return self.person(tag, Role::Contributor),
             Element::ItunesOwner => return self.person(tag, Role::Owner),
             Element::Category | Element::Keywords => self.category(tag, element),
@@ -144,7 +147,7 @@ impl<'a> Reader<'a> {
             Element::ItunesDuration => ItunesValue::Duration(date::duration(&self.word(tag))?),
             Element::ItunesEpisode => ItunesValue::Episode(self.number(tag)?),
             Element::ItunesSeason => ItunesValue::Season(self.number(tag)?),
-            Element::ItunesKind => ItunesValue::Kind(self.string(tag)?),
+            Element::ItunesKind => ItunesValue::Kind(self.usual_word(tag)?),
             Element::ItunesImage => ItunesValue::Image(self.address_in(tag, &["href", "url"])?),
             Element::ItunesExplicit => ItunesValue::Explicit(explicit(&self.word(tag))?),
             Element::ItunesSubtitle => ItunesValue::Subtitle(self.text(tag, Assumed::Guess)?.value),

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
+use super::values::number;
 use super::{Context, Reader, Slot};
 use crate::Limits;
 use crate::model::{Enclosure, Link, Rel};
 use crate::resolve;
-use crate::xml::attributes::{Attributes, local, trimmed};
 use crate::xml::names::Element;
-use crate::xml::references::unescape;
 use crate::xml::token::{Tag, Token};
 
 /// What a link element says in its attributes.
@@ -19,8 +18,8 @@ struct Attributed<'a> {
     mime: Option<Cow<'a, str>>,
     title: Option<Cow<'a, str>>,
     hreflang: Option<Cow<'a, str>>,
-    length: Option<u64>,
-    count: Option<u32>,
+    length: Option<Cow<'a, str>>,
+    count: Option<Cow<'a, str>>,
 }
 
 impl<'a> Reader<'a> {
@@ -44,91 +43,98 @@ impl<'a> Reader<'a> {
 
     /// The address that an element has in one of its attributes, or else as its text.
     pub(super) fn address_in(&mut self, tag: &Tag<'a>, names: &[&str]) -> Option<String> {
-        let found = names.iter().find_map(|name| self.attribute(tag, name));
+        let found = match tag.attributes.is_empty() {
+            true => None,
+            false => names.iter().find_map(|name| self.attribute(tag, name)),
+        };
         let text = self.word(tag);
         self.address(found.unwrap_or(text))
     }
 
     fn link_attributes(&mut self, tag: &Tag<'a>) -> Attributed<'a> {
-        let mut found = Attributed::default();
-        for (name, value) in Attributes::new(tag.attributes) {
-            let name = local(name);
-            let is = |known: &str| name.eq_ignore_ascii_case(known);
-            let value = trimmed(unescape(value, &mut self.decoder));
-            if value.is_empty() {
-            } else if is("href") || is("url") || is("uri") || is("resource") {
-                found.href.get_or_insert(value);
-            } else if is("rel") {
-                found.rel.get_or_insert(value);
-            } else if is("type") {
-                found.mime.get_or_insert(value);
-            } else if is("title") {
-                found.title.get_or_insert(value);
-            } else if is("hreflang") {
-                found.hreflang.get_or_insert(value);
-            } else if is("length") || is("filesize") {
-                found.length = super::values::number(&value);
-            } else if is("count") {
-                found.count = super::values::number(&value);
-            }
+        if tag.attributes.is_empty() {
+            return Attributed::default();
         }
-        found
+        let names = ["href", "url", "uri", "resource", "rel", "type", "title", "hreflang", "length", "count"];
+        let [href, url, uri, resource, rel, mime, title, hreflang, length, count] =
+            self.attributes(tag, names);
+        let href = href.or(url).or(uri).or(resource);
+        Attributed { href, rel, mime, title, hreflang, length, count }
     }
 
     /// A `link` element of any format.
     pub(super) fn link(&mut self, tag: &Tag<'a>) {
-        let attributed = self.link_attributes(tag);
+        let Attributed { href, rel, mime, title, hreflang, length, count } = self.link_attributes(tag);
         let text = self.word(tag);
-        let href = attributed.href.clone().unwrap_or(text);
-        let Some(href) = self.address(href) else { return };
-        let rel = attributed.rel.as_deref();
+        let Some(href) = self.address(href.unwrap_or(text)) else { return };
+        let mime = self.media_type(mime);
+        let title = self.keep_some(title);
+        let rel = rel.as_deref();
         if self.context == Context::Entry && rel.is_some_and(|rel| rel.eq_ignore_ascii_case("enclosure")) {
-            self.push_enclosure(href, attributed);
+            let length = length.and_then(|length| number(&length));
+            self.push_enclosure(Enclosure { url: href, mime, length, title });
             return;
         }
-        let link = Link {
-            href,
-            rel: rel.map(Rel::from_attribute).unwrap_or_default(),
-            mime: attributed.mime.and_then(|mime| self.keep(mime)),
-            title: attributed.title.and_then(|title| self.keep(title)),
-            hreflang: attributed.hreflang.and_then(|language| self.keep(language)),
-        };
-        if self.context == Context::Source {
-            if link.rel == Rel::Alternate || self.source.url.is_none() {
+        let hreflang = self.keep_some(hreflang);
+        let rel = rel.map(Rel::from_attribute).unwrap_or_default();
+        let link = Link { href, rel, mime, title, hreflang };
+        match self.context {
+            Context::Source if link.rel == Rel::Alternate || self.source.url.is_none() => {
                 self.source.url = Some(link.href);
             }
-        } else if self.context == Context::Entry {
-            self.entry_link(link, attributed.count);
-        } else if self.admits(Slot::Link, !self.feed.links.is_empty(), true) && self.feed.links.len() < Limits::LIST {
-            self.feed.links.push(link);
+            Context::Source => {}
+            Context::Entry if link.rel == Rel::Replies => {
+                let count = count.and_then(|count| number(&count));
+                self.entry.comment_count = count.or(self.entry.comment_count);
+                let is_page = link.mime.as_deref().is_some_and(|mime| mime.contains("html"));
+                let slot = if is_page { &mut self.entry.comments } else { &mut self.entry.comments_feed };
+                slot.get_or_insert(link.href);
+            }
+            _ => self.push_link(link),
         }
     }
 
-    fn entry_link(&mut self, link: Link, count: Option<u32>) {
-        if link.rel == Rel::Replies {
-            self.entry.comment_count = count.or(self.entry.comment_count);
-            let is_page = link.mime.as_deref().is_some_and(|mime| mime.contains("html"));
-            let slot = if is_page { &mut self.entry.comments } else { &mut self.entry.comments_feed };
-            slot.get_or_insert(link.href);
-        } else if self.admits(Slot::Link, !self.entry.links.is_empty(), true) && self.entry.links.len() < Limits::LIST
-        {
-            self.entry.links.push(link);
+    fn push_link(&mut self, link: Link) {
+        let in_entry = self.context == Context::Entry;
+        let filled = if in_entry { self.entry.link.is_some() } else { self.feed.link.is_some() };
+        if link.is_page() {
+            if !self.admits(Slot::Link, filled, true) {
+                return;
+            }
+        } else if self.unknown > 0 {
+            return;
+        }
+        let (page, links) = match in_entry {
+            true => (&mut self.entry.link, &mut self.entry.links),
+            false => (&mut self.feed.link, &mut self.feed.links),
+        };
+        // A later page corrects an earlier one.
+        let other = match link.is_page() {
+            true => page.replace(link.href).map(|former| Link::new(former, Rel::Alternate)),
+            false => Some(link),
+        };
+        if links.len() < Limits::LIST {
+            links.extend(other);
         }
     }
 
     /// An `enclosure` element.
     pub(super) fn enclosure(&mut self, tag: &Tag<'a>) {
-        let attributed = self.link_attributes(tag);
+        let Attributed { href, mime, title, length, .. } = self.link_attributes(tag);
         let text = self.word(tag);
-        let Some(url) = self.address(attributed.href.clone().unwrap_or(text)) else { return };
-        self.push_enclosure(url, attributed);
+        let Some(url) = self.address(href.unwrap_or(text)) else { return };
+        let (mime, title) = (self.media_type(mime), self.keep_some(title));
+        self.push_enclosure(Enclosure {
+            url,
+            mime,
+            length: length.and_then(|length| number(&length)),
+            title,
+        });
     }
 
-    fn push_enclosure(&mut self, url: String, attributed: Attributed<'a>) {
+    fn push_enclosure(&mut self, enclosure: Enclosure) {
         if self.entry.enclosures.len() < Limits::LIST {
-            let mime = attributed.mime.and_then(|mime| self.keep(mime));
-            let title = attributed.title.and_then(|title| self.keep(title));
-            self.entry.enclosures.push(Enclosure { url, mime, length: attributed.length, title });
+            self.entry.enclosures.push(enclosure);
         }
     }
 
@@ -169,7 +175,11 @@ impl<'a> Reader<'a> {
             Element::Id => self.source.id = self.string(tag),
             Element::Updated => self.source.updated = self.date(tag),
             Element::Link => self.link(tag),
-            Element::Content | Element::Summary | Element::Published | Element::Guid | Element::Description => {
+            Element::Content
+            | Element::Summary
+            | Element::Published
+            | Element::Guid
+            | Element::Description => {
                 return self.field_outside(tag, element);
             }
             Element::Unknown | Element::Author | Element::Contributor => return Some(Context::Foreign),

@@ -1,5 +1,6 @@
 //! Media RSS: groups, contents, thumbnails and what is said of them.
 
+use super::values::number;
 use super::{Context, Reader};
 use crate::Limits;
 use crate::model::Media;
@@ -55,14 +56,16 @@ impl<'a> Reader<'a> {
 
     fn media_content(&mut self, tag: &Tag<'a>) {
         let group = self.group;
+        let names = ["url", "type", "medium", "fileSize", "duration", "width", "height"];
+        let [url, mime, medium, length, duration, width, height] = self.attributes(tag, names);
         let media = Media {
-            url: self.attribute(tag, "url").and_then(|url| self.address(url)),
-            mime: self.attribute_string(tag, "type"),
-            medium: self.attribute_string(tag, "medium"),
-            length: self.attribute_number(tag, "fileSize"),
-            duration: self.attribute_number(tag, "duration"),
-            width: self.attribute_number(tag, "width"),
-            height: self.attribute_number(tag, "height"),
+            url: url.and_then(|url| self.address(url)),
+            mime: self.media_type(mime),
+            medium: self.media_type(medium),
+            length: length.and_then(|length| number(&length)),
+            duration: duration.and_then(|duration| number(&duration)),
+            width: width.and_then(|width| number(&width)),
+            height: height.and_then(|height| number(&height)),
             group,
             ..Media::default()
         };

@@ -24,7 +24,9 @@ impl<'a> Reader<'a> {
         match element {
             Element::Name => self.person.name = self.string(tag).or(self.person.name.take()),
             Element::Email => self.person.email = self.string(tag).or(self.person.email.take()),
-            Element::Uri | Element::Url => self.person.uri = self.address_text(tag).or(self.person.uri.take()),
+            Element::Uri | Element::Url => {
+                self.person.uri = self.address_text(tag).or(self.person.uri.take())
+            }
             Element::Unknown => return Some(self.context),
             _ => return self.field_outside(tag, element),
         }
@@ -63,7 +65,8 @@ fn is_named(known: &Person, new: &Person) -> bool {
 /// The person in a line such as `me@example.com (Me)`, `Me <me@example.com>` or `Me`.
 pub(crate) fn person_of(line: &str) -> Person {
     let line = line.trim();
-    let Some(email) = line.split(|c: char| c.is_whitespace() || "()<>,;\"[]".contains(c)).find(|word| is_email(word))
+    let Some(email) =
+        line.split(|c: char| c.is_whitespace() || "()<>,;\"[]".contains(c)).find(|word| is_email(word))
     else {
         let name = (!line.is_empty()).then(|| line.to_owned());
         return Person { name, ..Person::default() };

@@ -10,6 +10,35 @@ use crate::xml::references::{Decoder, unescape};
 use crate::xml::token::Tag;
 use crate::{date, html};
 
+/// Values of short lists that nearly all feeds choose from: media types, media, kinds of episodes.
+const USUAL: &[&str] = &[
+    "text/html",
+    "application/atom+xml",
+    "application/rss+xml",
+    "audio/mpeg",
+    "image",
+    "full",
+    "image/jpeg",
+    "image/png",
+    "image/webp",
+    "image/jpg",
+    "image/gif",
+    "video/mp4",
+    "audio/x-m4a",
+    "audio/mp4",
+    "audio/mp3",
+    "video",
+    "audio",
+    "episodic",
+    "serial",
+    "trailer",
+    "bonus",
+    "application/x-shockwave-flash",
+    "application/json",
+    "application/feed+json",
+    "application/pdf",
+];
+
 /// What a text is if nothing says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Assumed {
@@ -19,12 +48,19 @@ pub(super) enum Assumed {
 }
 
 impl<'a> Reader<'a> {
+    /// The non-empty attributes of these names.
+    pub(super) fn attributes<const N: usize>(
+        &mut self,
+        tag: &Tag<'a>,
+        names: [&str; N],
+    ) -> [Option<Cow<'a, str>>; N] {
+        Attributes::new(tag.attributes).pick(names, &mut self.decoder)
+    }
+
     /// A non-empty attribute.
     pub(super) fn attribute(&mut self, tag: &Tag<'a>, name: &str) -> Option<Cow<'a, str>> {
-        if tag.attributes.is_empty() {
-            return None;
-        }
-        Attributes::new(tag.attributes).get(name, &mut self.decoder).filter(|value| !value.is_empty())
+        let [value] = self.attributes(tag, [name]);
+        value
     }
 
     /// A non-empty attribute, owned.
@@ -33,8 +69,9 @@ impl<'a> Reader<'a> {
         self.keep(value)
     }
 
-    pub(super) fn attribute_number<T: std::str::FromStr>(&mut self, tag: &Tag<'a>, name: &str) -> Option<T> {
-        number(&self.attribute(tag, name)?)
+    /// A value that may be absent, owned.
+    pub(super) fn keep_some(&mut self, value: Option<Cow<'a, str>>) -> Option<String> {
+        value.and_then(|value| self.keep(value))
     }
 
     /// Reads over an element whose attributes say it all.
@@ -51,6 +88,12 @@ impl<'a> Reader<'a> {
     /// A plain value that is only looked at.
     pub(super) fn word(&mut self, tag: &Tag<'a>) -> Cow<'a, str> {
         self.capture(tag, Inside::Text).value
+    }
+
+    /// A plain value that is mostly one of a few.
+    pub(super) fn usual_word(&mut self, tag: &Tag<'a>) -> Option<Cow<'static, str>> {
+        let word = self.word(tag);
+        self.media_type(Some(word))
     }
 
     pub(super) fn number<T: std::str::FromStr>(&mut self, tag: &Tag<'a>) -> Option<T> {
@@ -80,15 +123,30 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A text construct; none, if it is blank.
-    pub(super) fn text(&mut self, tag: &Tag<'a>, assumed: Assumed) -> Option<Text> {
-        let declared = self.attribute(tag, "type");
-        self.text_of_type(tag, declared.as_deref(), assumed)
+    /// A media type or the like; the usual ones need no memory of their own.
+    pub(super) fn media_type(&mut self, value: Option<Cow<'a, str>>) -> Option<Cow<'static, str>> {
+        let value = value?;
+        match USUAL.iter().find(|usual| **usual == value) {
+            Some(usual) => Some(Cow::Borrowed(usual)),
+            None => self.keep(value).map(Cow::Owned),
+        }
     }
 
-    fn text_of_type(&mut self, tag: &Tag<'a>, declared: Option<&str>, assumed: Assumed) -> Option<Text> {
+    /// A text construct; none, if it is blank.
+    pub(super) fn text(&mut self, tag: &Tag<'a>, assumed: Assumed) -> Option<Text> {
+        let [declared, mode] = self.attributes(tag, ["type", "mode"]);
+        self.text_of_type(tag, declared.as_deref(), mode.as_deref(), assumed)
+    }
+
+    fn text_of_type(
+        &mut self,
+        tag: &Tag<'a>,
+        declared: Option<&str>,
+        mode: Option<&str>,
+        assumed: Assumed,
+    ) -> Option<Text> {
         let declared = declared.map(Declared::from_attribute).unwrap_or_default();
-        let base64 = match self.attribute(tag, "mode") {
+        let base64 = match mode {
             Some(mode) => mode.eq_ignore_ascii_case("base64"),
             None => declared == Declared::Binary,
         };
@@ -105,11 +163,18 @@ impl<'a> Reader<'a> {
     }
 
     /// What a captured value is.
-    fn settle(&self, captured: Captured<'a>, declared: Declared, assumed: Assumed) -> (Cow<'a, str>, TextKind) {
+    fn settle(
+        &self,
+        captured: Captured<'a>,
+        declared: Declared,
+        assumed: Assumed,
+    ) -> (Cow<'a, str>, TextKind) {
         let Captured { value, markup } = captured;
         if markup && (declared != Declared::Xhtml || html::has_tag(&value)) {
             let unwrapped = match value {
-                Cow::Borrowed(value) if self.feed.format == Format::Atom => Cow::Borrowed(html::without_div(value)),
+                Cow::Borrowed(value) if self.feed.format == Format::Atom => {
+                    Cow::Borrowed(html::without_div(value))
+                }
                 value => value,
             };
             return (unwrapped, TextKind::Xhtml);
@@ -135,13 +200,13 @@ impl<'a> Reader<'a> {
 
     /// The content of an entry.
     pub(super) fn content(&mut self, tag: &Tag<'a>, assumed: Assumed) -> Option<Content> {
-        let declared = self.attribute(tag, "type");
-        let src = self.attribute(tag, "src").and_then(|src| self.address(src));
-        let text = self.text_of_type(tag, declared.as_deref(), assumed);
+        let [declared, mode, src] = self.attributes(tag, ["type", "mode", "src"]);
+        let src = src.and_then(|src| self.address(src));
+        let text = self.text_of_type(tag, declared.as_deref(), mode.as_deref(), assumed);
         if text.is_none() && src.is_none() {
             return None;
         }
-        let mime = declared.filter(|declared| is_other_mime(declared)).and_then(|mime| self.keep(mime));
+        let mime = self.media_type(declared.filter(|declared| is_other_mime(declared)));
         Some(Content { text: text.unwrap_or_default(), mime, src })
     }
 }
@@ -160,6 +225,13 @@ enum Declared {
 
 impl Declared {
     fn from_attribute(value: &str) -> Self {
+        // What nearly every feed says, before anything is put into lower case.
+        match value {
+            "html" | "text/html" => return Self::Html,
+            "text" | "text/plain" => return Self::Plain,
+            "xhtml" => return Self::Xhtml,
+            _ => {}
+        }
         let lower = value.to_ascii_lowercase();
         match lower.split(';').next().unwrap_or("").trim() {
             "text" | "plain" | "text/plain" => Self::Plain,

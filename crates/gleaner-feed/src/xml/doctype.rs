@@ -25,7 +25,8 @@ impl<'a> Doctype<'a> {
         let Some(stop) = memchr2(b'>', b'[', &bytes[from..]).map(|offset| from + offset) else {
             return bytes.len();
         };
-        self.html |= source[from..stop].get(..12).is_some_and(|head| head.eq_ignore_ascii_case("doctype html"));
+        self.html |=
+            source[from..stop].get(..12).is_some_and(|head| head.eq_ignore_ascii_case("doctype html"));
         if bytes[stop] == b'>' {
             return stop + 1;
         }
@@ -42,7 +43,9 @@ impl<'a> Doctype<'a> {
     fn subset(&mut self, subset: &'a str) {
         for declaration in subset.split("<!ENTITY").skip(1).take(MOST_ENTITIES) {
             let declaration = declaration.trim_start();
-            let Some((name, rest)) = declaration.split_once(|c: char| c.is_ascii_whitespace()) else { continue };
+            let Some((name, rest)) = declaration.split_once(|c: char| c.is_ascii_whitespace()) else {
+                continue;
+            };
             let rest = rest.trim_start();
             let Some(quote @ ('"' | '\'')) = rest.chars().next() else { continue };
             let Some(text) = rest[1..].split(quote).next().filter(|text| text.len() <= LONGEST_TEXT) else {

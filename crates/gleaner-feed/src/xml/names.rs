@@ -245,37 +245,156 @@ fn other(namespace: N, name: &[u8]) -> Element {
         (N::Geo, b"long" | b"lon") => E::Longitude,
         (N::Podcast, b"transcript") => E::Transcript,
         (N::Podcast, b"chapters") => E::Chapters,
-        (N::Podcast, b"liveitem" | b"alternateenclosure" | b"remoteitem" | b"podroll" | b"value") => E::Foreign,
+        (N::Podcast, b"liveitem" | b"alternateenclosure" | b"remoteitem" | b"podroll" | b"value") => {
+            E::Foreign
+        }
         _ => E::Unknown,
+    }
+}
+
+/// What an element of HTML may have inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Html {
+    /// Nothing: there is no end tag.
+    Void,
+    Normal,
+}
+
+/// The element of HTML of that name, in any case.
+pub(crate) fn html(name: &str) -> Option<Html> {
+    let mut buffer = [0; 10];
+    let lower = buffer.get_mut(..name.len())?;
+    lower.copy_from_slice(name.as_bytes());
+    lower.make_ascii_lowercase();
+    let lower: &[u8] = lower;
+    let is = |known: bool| known.then_some(Html::Normal);
+    // By length first: within documents of inline markup this is asked for every tag.
+    match lower.len() {
+        1 => is(b"abgipqsu".contains(&lower[0])),
+        2 => match lower {
+            b"br" | b"hr" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"em"
+                    | b"li"
+                    | b"td"
+                    | b"tr"
+                    | b"h1"
+                    | b"h2"
+                    | b"h3"
+                    | b"h4"
+                    | b"h5"
+                    | b"h6"
+                    | b"ul"
+                    | b"ol"
+                    | b"dd"
+                    | b"dl"
+                    | b"dt"
+                    | b"th"
+                    | b"tt"
+            )),
+        },
+        3 => match lower {
+            b"img" | b"col" | b"wbr" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"div"
+                    | b"pre"
+                    | b"sup"
+                    | b"sub"
+                    | b"svg"
+                    | b"big"
+                    | b"bdi"
+                    | b"bdo"
+                    | b"del"
+                    | b"dfn"
+                    | b"ins"
+                    | b"kbd"
+                    | b"map"
+                    | b"nav"
+                    | b"var"
+            )),
+        },
+        4 => match lower {
+            b"link" | b"meta" | b"area" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"span"
+                    | b"code"
+                    | b"abbr"
+                    | b"body"
+                    | b"cite"
+                    | b"font"
+                    | b"form"
+                    | b"head"
+                    | b"html"
+                    | b"main"
+                    | b"mark"
+                    | b"path"
+                    | b"samp"
+                    | b"time"
+            )),
+        },
+        5 => match lower {
+            b"embed" | b"input" | b"param" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"table"
+                    | b"tbody"
+                    | b"thead"
+                    | b"tfoot"
+                    | b"style"
+                    | b"small"
+                    | b"audio"
+                    | b"video"
+                    | b"aside"
+                    | b"label"
+                    | b"title"
+            )),
+        },
+        6 => match lower {
+            b"source" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"strong"
+                    | b"figure"
+                    | b"iframe"
+                    | b"script"
+                    | b"button"
+                    | b"canvas"
+                    | b"center"
+                    | b"footer"
+                    | b"header"
+                    | b"legend"
+                    | b"object"
+                    | b"option"
+                    | b"select"
+                    | b"strike"
+            )),
+        },
+        _ => is(matches!(
+            lower,
+            b"blockquote"
+                | b"figcaption"
+                | b"section"
+                | b"article"
+                | b"acronym"
+                | b"address"
+                | b"caption"
+                | b"colgroup"
+                | b"details"
+                | b"fieldset"
+                | b"noscript"
+                | b"picture"
+                | b"summary"
+                | b"textarea"
+        )),
     }
 }
 
 /// Whether HTML has an element of that name.
 pub(crate) fn is_html(name: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "a", "abbr", "acronym", "address", "area", "article", "aside", "audio", "b", "bdi", "bdo", "big",
-        "blockquote", "body", "br", "button", "canvas", "caption", "center", "cite", "code", "col", "colgroup",
-        "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "embed", "fieldset", "figcaption", "figure",
-        "font", "footer", "form", "g", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "i",
-        "iframe", "img", "input", "ins", "kbd", "label", "legend", "li", "link", "main", "map", "mark", "meta",
-        "nav", "noscript", "object", "ol", "option", "p", "param", "path", "picture", "pre", "q", "s", "samp",
-        "script", "section", "select", "small", "source", "span", "strike", "strong", "style", "sub", "summary",
-        "sup", "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "time", "title", "tr", "tt",
-        "u", "ul", "var", "video", "wbr",
-    ];
-    let mut buffer = [0; 10];
-    let Some(lower) = buffer.get_mut(..name.len()) else { return false };
-    lower.copy_from_slice(name.as_bytes());
-    lower.make_ascii_lowercase();
-    let lower: &[u8] = lower;
-    NAMES.binary_search_by(|known| known.as_bytes().cmp(lower)).is_ok()
-}
-
-/// Whether an HTML element of that name has no inside.
-pub(crate) fn is_void(name: &str) -> bool {
-    const NAMES: &[&str] =
-        &["area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "wbr"];
-    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+    html(name).is_some()
 }
 
 #[cfg(test)]

@@ -147,8 +147,10 @@ impl<'a> Namespaces<'a> {
 
     /// The namespace of a name, and the name without its prefix.
     pub(crate) fn split<'n>(&mut self, name: &'n str) -> (Namespace, &'n str) {
-        let Some((prefix, local)) = name.split_once(':') else { return (self.default, name) };
-        let declared = self.declared.iter().find(|(known, _)| *known == prefix).map(|(_, namespace)| *namespace);
+        let Some(colon) = name.bytes().position(|byte| byte == b':') else { return (self.default, name) };
+        let (prefix, local) = (&name[..colon], &name[colon + 1..]);
+        let declared =
+            self.declared.iter().find(|(known, _)| *known == prefix).map(|(_, namespace)| *namespace);
         let namespace = declared.unwrap_or_else(|| {
             self.undeclared = true;
             usual_in_any_case(prefix)
@@ -159,7 +161,9 @@ impl<'a> Namespaces<'a> {
 
 fn usual_in_any_case(prefix: &str) -> Namespace {
     match usual(prefix) {
-        N::Other if prefix.bytes().any(|byte| byte.is_ascii_uppercase()) => usual(&prefix.to_ascii_lowercase()),
+        N::Other if prefix.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+            usual(&prefix.to_ascii_lowercase())
+        }
         namespace => namespace,
     }
 }

@@ -3,7 +3,7 @@
 //! Comments, processing instructions and declarations are passed over here. Searches that failed once are not
 //! made again, so that floods of unclosed constructs cost no more than their length.
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 use super::doctype::Doctype;
 
@@ -320,7 +320,7 @@ impl<'a> Tokenizer<'a> {
         let bytes = self.bytes();
         let first = match self.absent.cdata_end {
             true => None,
-            false => memmem::find(&bytes[body..], b"]]>").map(|offset| body + offset),
+            false => section_end(&bytes[body..]).map(|offset| body + offset),
         };
         let Some(first) = first else {
             self.absent.cdata_end = true;
@@ -331,7 +331,7 @@ impl<'a> Tokenizer<'a> {
             self.faults.open_at_end = true;
             return (bytes.len(), bytes.len(), true);
         };
-        let Some(nested) = memmem::find(&bytes[body..first], CDATA.as_bytes()) else {
+        let Some(nested) = section_start(&bytes[body..first]) else {
             return (first, first + 3, false);
         };
         self.faults.bad_cdata = true;
@@ -413,6 +413,18 @@ fn quoted_end(bytes: &[u8], at: usize) -> Option<usize> {
         return None;
     }
     memchr(quote, &bytes[from + offset..]).map(|rest| from + offset + rest)
+}
+
+// Sections are many and mostly short, so their marks are found by a byte that is rare in text: building a searcher
+// for the whole mark would cost more than the search.
+
+fn section_end(bytes: &[u8]) -> Option<usize> {
+    memchr_iter(b']', bytes).find(|&at| bytes[at..].starts_with(b"]]>"))
+}
+
+fn section_start(bytes: &[u8]) -> Option<usize> {
+    let before = CDATA.len() - 1;
+    memchr_iter(b'[', bytes).find(|&at| bytes[..=at].ends_with(CDATA.as_bytes())).map(|at| at - before)
 }
 
 fn starts_with_ignoring_case(bytes: &[u8], head: &[u8]) -> bool {

@@ -4,6 +4,7 @@
 
 use crate::xml::names::is_html;
 use crate::xml::references::{Decoder, named, unescape};
+use crate::xml::token::find_tag_end;
 use memchr::{memchr, memchr2, memmem, memrchr};
 
 /// Whether a text that may be plain or HTML is HTML: it has a tag or a reference, and no tag that HTML has not.
@@ -103,7 +104,8 @@ pub(crate) fn to_plain(html: &str) -> String {
         }
         match tag_name(&rest[1..]) {
             Some(name) => {
-                let end = memchr(b'>', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
+                let (end, _) = find_tag_end(rest.as_bytes(), 1);
+                let end = end + usize::from(rest.as_bytes().get(end) == Some(&b'>'));
                 let opens = !rest.starts_with("</");
                 rest = &rest[end..];
                 let hidden = ["script", "style"].iter().any(|hidden| name.eq_ignore_ascii_case(hidden));

@@ -11,7 +11,7 @@ mod media;
 mod people;
 mod values;
 
-use crate::model::{Entry, Feed, Person, Repairs, Source};
+use crate::model::{Entry, Feed, Format, Person, Repairs, Source};
 use crate::xml::attributes::Attributes;
 use crate::xml::names::Element;
 use crate::xml::namespaces::{Namespace, Namespaces};
@@ -170,6 +170,7 @@ impl<'a> Reader<'a> {
             };
             match token {
                 Token::Start(tag) => {
+                    self.repairs.junk_after_root |= self.frames.is_empty();
                     if !self.start(tag) {
                         return;
                     }
@@ -251,6 +252,9 @@ impl<'a> Reader<'a> {
                     self.repairs.entries_dropped = true;
                     return None;
                 }
+                if self.frames.is_empty() && tag.name.ends_with("entry") {
+                    self.feed.format = Format::Atom;
+                }
                 self.begin_entry(tag);
                 Some(Context::Entry)
             }
@@ -275,10 +279,7 @@ impl<'a> Reader<'a> {
     /// Reads a field; the context of what is inside, if it is not read whole.
     fn field(&mut self, tag: &Tag<'a>, element: Element) -> Option<Context> {
         match self.context {
-            Context::Outside => {
-                self.repairs.junk_after_root = true;
-                None
-            }
+            Context::Outside => None,
             Context::Foreign => Some(Context::Foreign),
             _ if element == Element::Foreign => Some(Context::Foreign),
             Context::Feed => self.feed_field(tag, element),

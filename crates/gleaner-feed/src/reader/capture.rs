@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         markup: bool,
         depth: &mut Depth,
     ) -> Next {
-        let (namespace, local) = self.names.split(inner.name);
+        let (namespace, local) = self.names.split_inner(inner.name);
         let element = Element::of(namespace, local);
         let nested = depth.html + depth.foreign > 0;
         let inline = match element {
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             depth.same -= 1;
             return Next::On;
         }
-        let (namespace, local) = self.names.split(name);
+        let (namespace, local) = self.names.split_inner(name);
         let element = Element::of(namespace, local);
         if element.is_structure() && self.is_open(element) {
             return Next::DoneBefore;
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
         name: &str,
         open: &'static str,
     ) {
-        let (namespace, local) = self.names.split(name);
+        let (namespace, local) = self.names.split_inner(name);
         if namespace != crate::xml::namespaces::Namespace::Xhtml {
             return;
         }

@@ -97,6 +97,7 @@ impl<'a> Reader<'a> {
     fn push_link(&mut self, link: Link) {
         let in_entry = self.context == Context::Entry;
         let filled = if in_entry { self.entry.link.is_some() } else { self.feed.link.is_some() };
+        let was_weak = self.weak[usize::from(in_entry)] & Slot::Link as u8 != 0;
         if link.is_page() {
             if !self.admits(Slot::Link, filled, true) {
                 return;
@@ -110,7 +111,10 @@ impl<'a> Reader<'a> {
         };
         // A later page corrects an earlier one.
         let other = match link.is_page() {
-            true => page.replace(link.href).map(|former| Link::new(former, Rel::Alternate)),
+            true => {
+                let former = page.replace(link.href).filter(|_| !was_weak);
+                former.map(|former| Link::new(former, Rel::Alternate))
+            }
             false => Some(link),
         };
         if links.len() < Limits::LIST {
@@ -148,7 +152,7 @@ impl<'a> Reader<'a> {
             match self.tokens.next() {
                 Token::Text(text) if text.trim().is_empty() => {}
                 Token::Start(inner) => {
-                    let (namespace, local) = self.names.split(inner.name);
+                    let (namespace, local) = self.names.split_inner(inner.name);
                     break !Element::of(namespace, local).is_structure();
                 }
                 _ => break false,

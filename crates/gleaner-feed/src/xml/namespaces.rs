@@ -145,17 +145,28 @@ impl<'a> Namespaces<'a> {
         }
     }
 
-    /// The namespace of a name, and the name without its prefix.
+    /// The namespace of a name, and the name without its prefix. Remembers if the prefix is not declared.
     pub(crate) fn split<'n>(&mut self, name: &'n str) -> (Namespace, &'n str) {
-        let Some(colon) = name.bytes().position(|byte| byte == b':') else { return (self.default, name) };
-        let (prefix, local) = (&name[..colon], &name[colon + 1..]);
-        let declared =
-            self.declared.iter().find(|(known, _)| *known == prefix).map(|(_, namespace)| *namespace);
-        let namespace = declared.unwrap_or_else(|| {
-            self.undeclared = true;
-            usual_in_any_case(prefix)
-        });
+        let (namespace, local, declared) = self.look_up(name);
+        self.undeclared |= !declared;
         (namespace, local)
+    }
+
+    /// The same within texts, whose declarations are their own business.
+    pub(crate) fn split_inner<'n>(&self, name: &'n str) -> (Namespace, &'n str) {
+        let (namespace, local, _) = self.look_up(name);
+        (namespace, local)
+    }
+
+    fn look_up<'n>(&self, name: &'n str) -> (Namespace, &'n str, bool) {
+        let Some(colon) = name.bytes().position(|byte| byte == b':') else {
+            return (self.default, name, true);
+        };
+        let (prefix, local) = (&name[..colon], &name[colon + 1..]);
+        match self.declared.iter().find(|(known, _)| *known == prefix) {
+            Some((_, namespace)) => (*namespace, local, true),
+            None => (usual_in_any_case(prefix), local, false),
+        }
     }
 }
 

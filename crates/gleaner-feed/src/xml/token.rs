@@ -203,36 +203,10 @@ impl<'a> Tokenizer<'a> {
     /// Where a start tag's attributes end, and where the document goes on.
     fn tag_end(&mut self, from: usize) -> (usize, usize) {
         let bytes = self.bytes();
-        let mut at = from;
-        while let Some(&byte) = bytes.get(at) {
-            match byte {
-                b'>' => return (at, at + 1),
-                b'<' => {
-                    self.faults.bad_tags = true;
-                    return (at, at);
-                }
-                b'"' | b'\'' if follows_equals(&bytes[from..at]) => match quoted_end(bytes, at) {
-                    Some(end) => at = end + 1,
-                    None => return self.unquoted_tag_end(at + 1),
-                },
-                _ => at += 1,
-            }
-        }
-        self.faults.open_at_end = true;
-        (bytes.len(), bytes.len())
-    }
-
-    /// The end of a tag in which a quote is never closed: the next angle bracket.
-    fn unquoted_tag_end(&mut self, from: usize) -> (usize, usize) {
-        let bytes = self.bytes();
-        self.faults.bad_tags = true;
-        match memchr2(b'>', b'<', &bytes[from..]) {
-            Some(offset) => (from + offset, from + offset + usize::from(bytes[from + offset] == b'>')),
-            None => {
-                self.faults.open_at_end = true;
-                (bytes.len(), bytes.len())
-            }
-        }
+        let (end, sound) = find_tag_end(bytes, from);
+        self.faults.bad_tags |= !sound;
+        self.faults.open_at_end |= end == bytes.len();
+        (end, end + usize::from(bytes.get(end) == Some(&b'>')))
     }
 
     fn end_tag(&mut self) -> Token<'a> {
@@ -384,6 +358,28 @@ fn begins_name(byte: u8) -> bool {
 
 fn ends_name(byte: u8) -> bool {
     matches!(byte, b'>' | b'/' | b'<' | b'=' | b'"' | b'\'') || byte.is_ascii_whitespace()
+}
+
+/// The `>` that ends a tag, and whether it is as it should be. A tag that is not closed ends before the next `<`, or
+/// at the end of the text.
+pub(crate) fn find_tag_end(bytes: &[u8], from: usize) -> (usize, bool) {
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'>' => return (at, true),
+            b'<' => return (at, false),
+            b'"' | b'\'' if follows_equals(&bytes[from..at]) => match quoted_end(bytes, at) {
+                Some(end) => at = end + 1,
+                // The quote is never closed: the next angle bracket it is.
+                None => {
+                    let next = memchr2(b'>', b'<', &bytes[at + 1..]);
+                    return (next.map_or(bytes.len(), |offset| at + 1 + offset), false);
+                }
+            },
+            _ => at += 1,
+        }
+    }
+    (bytes.len(), false)
 }
 
 /// Whether the last attribute's value has no quotes.

@@ -5,6 +5,7 @@
 mod loose;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use serde::Deserialize;
@@ -14,7 +15,7 @@ use crate::model::{
     Category, Content, Enclosure, Entry, Feed, Format, Itunes, Link, Media, Person, Rel, Text,
 };
 use crate::{Limits, Options, ParseError, TextKind, date};
-use loose::{List, Object, Word};
+use loose::{Cutter, List, Object, Word};
 
 /// An author, a hub or an attachment: few fields, so one form for all.
 #[derive(Debug, Default, Deserialize)]
@@ -53,19 +54,22 @@ struct Item {
 struct Document<'f> {
     feed: &'f mut Feed,
     limits: Limits,
+    cutter: Cutter,
     items_seen: bool,
 }
 
 pub(crate) fn read(text: &str, options: &Options<'_>) -> Result<Feed, ParseError> {
     let mut feed = Feed { format: Format::Json, ..Feed::default() };
-    let mut document = Document { feed: &mut feed, limits: options.limits, items_seen: false };
+    let cutter = Cutter { limit: options.limits.field_bytes, cut: Cell::new(false) };
+    let mut document = Document { feed: &mut feed, limits: options.limits, cutter, items_seen: false };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let outcome = (&mut document).deserialize(&mut deserializer);
-    let items_seen = document.items_seen;
+    let (items_seen, cut) = (document.items_seen, document.cutter.cut.get());
     let versioned = feed.version.as_deref().is_some_and(|version| version.contains("jsonfeed.org"));
     if !items_seen && !versioned {
         return Err(ParseError::Json);
     }
+    feed.repairs.fields_cut = cut;
     feed.repairs.truncated = outcome.is_err() && !feed.repairs.entries_dropped;
     feed.repairs.junk_after_root = outcome.is_ok() && deserializer.end().is_err();
     Ok(feed)
@@ -96,7 +100,8 @@ impl<'de> Visitor<'de> for &mut Document<'_> {
 
 impl Document<'_> {
     fn field<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let cut = |word: Word| word.text(self.limits.field_bytes);
+        let cutter = &self.cutter;
+        let cut = |word: Word| cutter.text(word);
         let feed = &mut *self.feed;
         match key {
             "version" => feed.version = cut(map.next_value()?),
@@ -119,7 +124,7 @@ impl Document<'_> {
             }
             "items" => {
                 self.items_seen = true;
-                map.next_value_seed(Items { feed, limits: self.limits })?;
+                map.next_value_seed(Items { feed, limits: self.limits, cutter })?;
             }
             _ => {
                 map.next_value::<IgnoredAny>()?;
@@ -133,6 +138,7 @@ impl Document<'_> {
 struct Items<'f> {
     feed: &'f mut Feed,
     limits: Limits,
+    cutter: &'f Cutter,
 }
 
 impl<'de> DeserializeSeed<'de> for Items<'_> {
@@ -153,7 +159,7 @@ impl<'de> Visitor<'de> for Items<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         while self.feed.entries.len() < self.limits.entries {
             match items.next_element::<Object<Item>>()? {
-                Some(Object(Some(item))) => self.feed.entries.push(entry(item, self.limits)),
+                Some(Object(Some(item))) => self.feed.entries.push(entry(item, self.cutter)),
                 Some(Object(None)) => {}
                 None => return Ok(()),
             }
@@ -173,8 +179,8 @@ impl<'de> Visitor<'de> for Items<'_> {
     }
 }
 
-fn entry(item: Item, limits: Limits) -> Entry {
-    let cut = |word: Word| word.text(limits.field_bytes);
+fn entry(item: Item, cutter: &Cutter) -> Entry {
+    let cut = |word: Word| cutter.text(word);
     let (html, text) = (cut(item.content_html), cut(item.content_text));
     let content = html.map(|value| Text { value, kind: TextKind::Html }).or(text.map(plain));
     let mut authors = people(item.authors);

@@ -1,5 +1,6 @@
 //! JSON values that take whatever comes: what is not of their type is nothing.
 
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -14,19 +15,26 @@ use crate::Limits;
 pub(super) struct Word(pub Option<String>);
 
 impl Word {
-    /// The text, held to so many bytes.
-    pub(super) fn text(self, limit: usize) -> Option<String> {
-        let mut text = self.0?;
-        if text.len() > limit {
-            let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-            text.truncate(end);
-        }
-        Some(text)
-    }
-
     pub(super) fn number<T: std::str::FromStr>(&self) -> Option<T> {
         let text = self.0.as_deref()?;
         text.split('.').next()?.parse().ok()
+    }
+}
+
+/// Holds texts to a length, and remembers if one was longer.
+pub(super) struct Cutter {
+    pub limit: usize,
+    pub cut: Cell<bool>,
+}
+
+impl Cutter {
+    pub(super) fn text(&self, word: Word) -> Option<String> {
+        let mut text = word.0?;
+        if text.len() > self.limit {
+            self.cut.set(true);
+            text.truncate(text.floor_char_boundary(self.limit));
+        }
+        Some(text)
     }
 }
 

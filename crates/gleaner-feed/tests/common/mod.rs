@@ -4,7 +4,7 @@ use std::fmt::{Debug, Write};
 
 use gleaner_feed::{Entry, Feed, Itunes, Link, Media, Person, Repairs, Text};
 
-pub fn render(feed: &Feed) -> String {
+pub(crate) fn render(feed: &Feed) -> String {
     let mut out = Lines(String::new());
     out.line("format", format!("{:?} {}", feed.format, feed.version.as_deref().unwrap_or("-")));
     out.line("encoding", feed.encoding);

@@ -1,1 +1,73 @@
 //! Reads feeds: bytes in, feed out, whatever the damage.
+//!
+//! RSS 0.90 to 2.0, RDF (RSS 1.0), Atom 0.3 and 1.0 and JSON Feed 1.0 and 1.1, with the extensions that feeds
+//! use in practice. One pass over the document, by a tokenizer that knows no fatal error: what is complete is
+//! kept, and [`Repairs`] says what was wrong.
+//!
+//! ```
+//! let bytes = b"<rss><channel><title>News & views</title><item><title>One</title></item>";
+//! let feed = gleaner_feed::parse(bytes, &gleaner_feed::Options::default())?;
+//! assert_eq!(feed.title.as_ref().map(|title| title.value.as_str()), Some("News & views"));
+//! assert_eq!(feed.entries.len(), 1);
+//! assert!(feed.repairs.truncated);
+//! # Ok::<(), gleaner_feed::ParseError>(())
+//! ```
+//!
+//! Deliberately absent: fetching, sanitising of HTML (the values are what the feed says; treat them as hostile),
+//! writing feeds, and a tree of the whole document.
+
+pub mod date;
+pub mod encoding;
+mod error;
+mod html;
+mod json;
+mod limits;
+mod model;
+mod reader;
+mod resolve;
+mod xml;
+
+pub use error::ParseError;
+pub use limits::Limits;
+pub use model::{
+    Category, Content, Enclosure, Entry, Feed, Format, Hours, Itunes, Link, Media, Period, Person, Place,
+    Rel, Repairs, Schedule, Source, Text, TextKind, Weekdays,
+};
+
+/// What a reader knows about a document besides its bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// The `Content-Type` header; only its `charset` is used.
+    pub content_type: Option<&'a str>,
+    /// Where the document came from: the last resort for resolving relative links.
+    pub url: Option<&'a str>,
+    /// How much of a document is read.
+    pub limits: Limits,
+}
+
+/// Reads a feed.
+///
+/// # Errors
+///
+/// Only when there is no feed in the bytes at all; [`ParseError`] says what is there instead. Damage is not an
+/// error, see [`Feed::repairs`].
+pub fn parse(bytes: &[u8], options: &Options<'_>) -> Result<Feed, ParseError> {
+    if bytes.len() > options.limits.total_bytes {
+        return Err(ParseError::TooLarge { size: bytes.len(), limit: options.limits.total_bytes });
+    }
+    let decoded = encoding::decode(bytes, options.content_type);
+    let text = decoded.text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    let mut feed = if text.is_empty() {
+        return Err(ParseError::Empty);
+    } else if text.starts_with(['{', '[']) {
+        // Junk before an XML root may begin with a bracket too.
+        json::read(text, options).or_else(|error| reader::read(text, options).map_err(|_| error))?
+    } else {
+        reader::read(text, options)?
+    };
+    feed.encoding = decoded.encoding;
+    feed.repairs.bad_encoding = decoded.repaired;
+    feed.repairs.control_characters = decoded.control_characters;
+    resolve::finish(&mut feed, options.url);
+    Ok(feed)
+}

@@ -1,0 +1,58 @@
+//! All parsers over the same documents in one run: speed as a multiple of feed-rs, allocations, memory.
+//!
+//! Rounds are interleaved, and of each parser the median round counts, so that a noisy machine is noisy for all.
+
+use std::time::{Duration, Instant};
+
+use bench_parsers::count::{Cost, Counting, cost};
+use bench_parsers::feeds::{Document, documents};
+use bench_parsers::rivals::PARSERS;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const ROUNDS: usize = 15;
+
+fn main() {
+    let documents = documents();
+    let bytes: usize = documents.iter().map(|document| document.bytes.len()).sum();
+    println!("{} documents, {:.2} MB\n", documents.len(), bytes as f64 / 1e6);
+    let times = measure(&documents);
+    let rival = times[1].as_secs_f64();
+    println!("| parser | MB/s | x feed-rs | entries | failed | allocations/KB | peak/input, worst |");
+    println!("|---|---|---|---|---|---|---|");
+    for (parser, time) in PARSERS.iter().zip(times) {
+        let (mut entries, mut failed, mut allocations, mut worst) = (0, 0, 0, 0f64);
+        for document in &documents {
+            let (read, Cost { allocations: made, peak }) = cost(|| (parser.read)(&document.bytes));
+            entries += read.unwrap_or(0);
+            failed += usize::from(read.is_none());
+            allocations += made;
+            worst = worst.max(peak as f64 / document.bytes.len().max(1) as f64);
+        }
+        let (speed, ratio) = (bytes as f64 / 1e6 / time.as_secs_f64(), rival / time.as_secs_f64());
+        let rate = allocations as f64 / (bytes as f64 / 1024.0);
+        println!("| {} | {speed:.0} | {ratio:.2} | {entries} | {failed} | {rate:.2} | {worst:.2} |", parser.name);
+    }
+}
+
+/// The median time of each parser for all documents.
+fn measure(documents: &[Document]) -> Vec<Duration> {
+    let mut times = vec![Vec::new(); PARSERS.len()];
+    for _ in 0..ROUNDS {
+        for (parser, times) in PARSERS.iter().zip(&mut times) {
+            let start = Instant::now();
+            for document in documents {
+                (parser.read)(&document.bytes);
+            }
+            times.push(start.elapsed());
+        }
+    }
+    times
+        .into_iter()
+        .map(|mut times| {
+            times.sort();
+            times[times.len() / 2]
+        })
+        .collect()
+}

@@ -1,0 +1,421 @@
+//! The elements that mean something to a feed, whatever their prefix and case.
+
+use super::namespaces::Namespace as N;
+
+/// An element by its meaning. Names of different formats that mean the same are the same element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Element {
+    // The document's structure.
+    Rss,
+    Rdf,
+    Feed,
+    Channel,
+    Item,
+    // Fields of feeds and entries.
+    Title,
+    Link,
+    Description,
+    Subtitle,
+    Summary,
+    Content,
+    Encoded,
+    Body,
+    Id,
+    Guid,
+    Published,
+    Updated,
+    /// A date that could be any of them.
+    Date,
+    Created,
+    Author,
+    Creator,
+    Contributor,
+    Category,
+    Keywords,
+    Rights,
+    Language,
+    Generator,
+    Icon,
+    Logo,
+    Image,
+    Enclosure,
+    Comments,
+    CommentsFeed,
+    CommentCount,
+    Source,
+    // Parts of persons and images.
+    Name,
+    Email,
+    Uri,
+    Url,
+    // Hints on polling.
+    Ttl,
+    SkipHours,
+    Hour,
+    SkipDays,
+    Day,
+    UpdatePeriod,
+    UpdateFrequency,
+    UpdateBase,
+    // Media RSS.
+    MediaGroup,
+    MediaContent,
+    MediaThumbnail,
+    MediaTitle,
+    MediaDescription,
+    MediaPlayer,
+    MediaOther,
+    // Podcasts.
+    ItunesAuthor,
+    ItunesOwner,
+    ItunesDuration,
+    ItunesEpisode,
+    ItunesSeason,
+    ItunesKind,
+    ItunesImage,
+    ItunesExplicit,
+    ItunesSubtitle,
+    ItunesSummary,
+    ItunesCategory,
+    ItunesNewFeed,
+    ItunesOther,
+    Transcript,
+    Chapters,
+    // Places.
+    Point,
+    Latitude,
+    Longitude,
+    /// Something whose inside looks like a feed's but is not: nothing in it is read.
+    Foreign,
+    Unknown,
+}
+
+use Element as E;
+
+impl Element {
+    /// The element of that name, in any case.
+    pub(crate) fn of(namespace: N, local: &str) -> Self {
+        const LONGEST: usize = 20;
+        if local.len() > LONGEST || namespace == N::Other {
+            return E::Unknown;
+        }
+        let mut buffer = [0; LONGEST];
+        let lower = &mut buffer[..local.len()];
+        lower.copy_from_slice(local.as_bytes());
+        lower.make_ascii_lowercase();
+        let name: &[u8] = lower;
+        match namespace {
+            N::Core => core(name),
+            N::Media => media(name),
+            N::Itunes => itunes(name),
+            N::DublinCore | N::Terms => dublin_core(name),
+            namespace => other(namespace, name),
+        }
+    }
+
+    /// Whether the element is part of the document's frame: no text can contain it.
+    pub(crate) fn is_structure(self) -> bool {
+        matches!(self, E::Rss | E::Rdf | E::Feed | E::Channel | E::Item)
+    }
+
+    /// Whether HTML has an element of the same name, so that within markup it is no sign of a new field.
+    pub(crate) fn is_html_too(self) -> bool {
+        matches!(self, E::Title | E::Link | E::Summary | E::Source | E::Image | E::Body)
+    }
+}
+
+fn core(name: &[u8]) -> Element {
+    match name {
+        b"item" | b"entry" => E::Item,
+        b"title" => E::Title,
+        b"link" => E::Link,
+        b"description" => E::Description,
+        b"pubdate" | b"published" | b"issued" => E::Published,
+        b"guid" => E::Guid,
+        b"category" => E::Category,
+        b"id" => E::Id,
+        b"updated" | b"modified" | b"lastbuilddate" => E::Updated,
+        b"author" => E::Author,
+        b"managingeditor" => E::Creator,
+        b"name" => E::Name,
+        b"uri" | b"homepage" => E::Uri,
+        b"url" => E::Url,
+        b"email" => E::Email,
+        b"content" => E::Content,
+        b"summary" | b"abstract" => E::Summary,
+        b"enclosure" => E::Enclosure,
+        b"comments" => E::Comments,
+        b"source" => E::Source,
+        b"created" => E::Created,
+        b"contributor" => E::Contributor,
+        b"keywords" | b"tags" => E::Keywords,
+        b"rights" | b"copyright" => E::Rights,
+        b"language" => E::Language,
+        b"generator" => E::Generator,
+        b"icon" => E::Icon,
+        b"logo" => E::Logo,
+        b"image" => E::Image,
+        b"subtitle" | b"tagline" => E::Subtitle,
+        b"fullitem" => E::Encoded,
+        b"body" => E::Body,
+        b"ttl" => E::Ttl,
+        b"skiphours" => E::SkipHours,
+        b"hour" => E::Hour,
+        b"skipdays" => E::SkipDays,
+        b"day" => E::Day,
+        b"rss" => E::Rss,
+        b"rdf" => E::Rdf,
+        b"feed" => E::Feed,
+        b"channel" => E::Channel,
+        b"textinput" | b"items" => E::Foreign,
+        _ => E::Unknown,
+    }
+}
+
+fn dublin_core(name: &[u8]) -> Element {
+    match name {
+        b"creator" | b"author" => E::Creator,
+        b"date" => E::Date,
+        b"modified" => E::Updated,
+        b"issued" => E::Published,
+        b"created" => E::Created,
+        b"subject" => E::Category,
+        b"title" => E::Title,
+        b"description" => E::Description,
+        b"abstract" => E::Summary,
+        b"language" => E::Language,
+        b"rights" => E::Rights,
+        b"contributor" => E::Contributor,
+        b"identifier" => E::Foreign,
+        _ => E::Unknown,
+    }
+}
+
+fn media(name: &[u8]) -> Element {
+    match name {
+        b"content" => E::MediaContent,
+        b"thumbnail" => E::MediaThumbnail,
+        b"group" => E::MediaGroup,
+        b"title" => E::MediaTitle,
+        b"description" | b"text" => E::MediaDescription,
+        b"player" => E::MediaPlayer,
+        b"category" => E::Category,
+        b"keywords" => E::Keywords,
+        b"credit" | b"rating" | b"copyright" | b"restriction" | b"license" | b"hash" => E::MediaOther,
+        _ => E::Unknown,
+    }
+}
+
+fn itunes(name: &[u8]) -> Element {
+    match name {
+        b"author" => E::ItunesAuthor,
+        b"owner" => E::ItunesOwner,
+        b"name" => E::Name,
+        b"email" => E::Email,
+        b"duration" => E::ItunesDuration,
+        b"episode" => E::ItunesEpisode,
+        b"season" => E::ItunesSeason,
+        b"episodetype" | b"type" => E::ItunesKind,
+        b"image" | b"link" => E::ItunesImage,
+        b"explicit" => E::ItunesExplicit,
+        b"subtitle" => E::ItunesSubtitle,
+        b"summary" => E::ItunesSummary,
+        b"keywords" => E::Keywords,
+        b"category" => E::ItunesCategory,
+        b"new-feed-url" => E::ItunesNewFeed,
+        b"title" | b"block" | b"order" | b"complete" | b"isclosedcaptioned" => E::ItunesOther,
+        _ => E::Unknown,
+    }
+}
+
+fn other(namespace: N, name: &[u8]) -> Element {
+    match (namespace, name) {
+        (N::Content, b"encoded") => E::Encoded,
+        // The content module's older form puts the same within bags of RDF.
+        (N::Content, b"items") => E::Foreign,
+        (N::Xhtml, b"body" | b"div") => E::Body,
+        (N::Rdf, b"rdf") => E::Rdf,
+        (N::Slash, b"comments") | (N::Threading, b"total") => E::CommentCount,
+        (N::CommentApi, b"commentrss") => E::CommentsFeed,
+        (N::Syndication, b"updateperiod") => E::UpdatePeriod,
+        (N::Syndication, b"updatefrequency") => E::UpdateFrequency,
+        (N::Syndication, b"updatebase") => E::UpdateBase,
+        (N::GeoRss, b"point") | (N::Gml, b"pos") => E::Point,
+        (N::Geo, b"lat") => E::Latitude,
+        (N::Geo, b"long" | b"lon") => E::Longitude,
+        (N::Podcast, b"transcript") => E::Transcript,
+        (N::Podcast, b"chapters") => E::Chapters,
+        (N::Podcast, b"liveitem" | b"alternateenclosure" | b"remoteitem" | b"podroll" | b"value") => {
+            E::Foreign
+        }
+        _ => E::Unknown,
+    }
+}
+
+/// What an element of HTML may have inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Html {
+    /// Nothing: there is no end tag.
+    Void,
+    Normal,
+}
+
+/// The element of HTML of that name, in any case.
+pub(crate) fn html(name: &str) -> Option<Html> {
+    let mut buffer = [0; 10];
+    let lower = buffer.get_mut(..name.len())?;
+    lower.copy_from_slice(name.as_bytes());
+    lower.make_ascii_lowercase();
+    let lower: &[u8] = lower;
+    let is = |known: bool| known.then_some(Html::Normal);
+    // By length first: within documents of inline markup this is asked for every tag.
+    match lower.len() {
+        1 => is(b"abgipqsu".contains(&lower[0])),
+        2 => match lower {
+            b"br" | b"hr" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"em"
+                    | b"li"
+                    | b"td"
+                    | b"tr"
+                    | b"h1"
+                    | b"h2"
+                    | b"h3"
+                    | b"h4"
+                    | b"h5"
+                    | b"h6"
+                    | b"ul"
+                    | b"ol"
+                    | b"dd"
+                    | b"dl"
+                    | b"dt"
+                    | b"th"
+                    | b"tt"
+            )),
+        },
+        3 => match lower {
+            b"img" | b"col" | b"wbr" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"div"
+                    | b"pre"
+                    | b"sup"
+                    | b"sub"
+                    | b"svg"
+                    | b"big"
+                    | b"bdi"
+                    | b"bdo"
+                    | b"del"
+                    | b"dfn"
+                    | b"ins"
+                    | b"kbd"
+                    | b"map"
+                    | b"nav"
+                    | b"var"
+            )),
+        },
+        4 => match lower {
+            b"link" | b"meta" | b"area" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"span"
+                    | b"code"
+                    | b"abbr"
+                    | b"body"
+                    | b"cite"
+                    | b"font"
+                    | b"form"
+                    | b"head"
+                    | b"html"
+                    | b"main"
+                    | b"mark"
+                    | b"path"
+                    | b"samp"
+                    | b"time"
+            )),
+        },
+        5 => match lower {
+            b"embed" | b"input" | b"param" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"table"
+                    | b"tbody"
+                    | b"thead"
+                    | b"tfoot"
+                    | b"style"
+                    | b"small"
+                    | b"audio"
+                    | b"video"
+                    | b"aside"
+                    | b"label"
+                    | b"title"
+            )),
+        },
+        6 => match lower {
+            b"source" => Some(Html::Void),
+            _ => is(matches!(
+                lower,
+                b"strong"
+                    | b"figure"
+                    | b"iframe"
+                    | b"script"
+                    | b"button"
+                    | b"canvas"
+                    | b"center"
+                    | b"footer"
+                    | b"header"
+                    | b"legend"
+                    | b"object"
+                    | b"option"
+                    | b"select"
+                    | b"strike"
+            )),
+        },
+        _ => is(matches!(
+            lower,
+            b"blockquote"
+                | b"figcaption"
+                | b"section"
+                | b"article"
+                | b"acronym"
+                | b"address"
+                | b"caption"
+                | b"colgroup"
+                | b"details"
+                | b"fieldset"
+                | b"noscript"
+                | b"picture"
+                | b"summary"
+                | b"textarea"
+        )),
+    }
+}
+
+/// Whether HTML has an element of that name.
+pub(crate) fn is_html(name: &str) -> bool {
+    html(name).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_any_case() {
+        assert_eq!(Element::of(N::Core, "pubDate"), E::Published);
+        assert_eq!(Element::of(N::Core, "PUBDATE"), E::Published);
+        assert_eq!(Element::of(N::Media, "title"), E::MediaTitle);
+        assert_eq!(Element::of(N::Other, "title"), E::Unknown);
+    }
+
+    #[test]
+    fn html_names_are_found() {
+        for name in ["a", "DIV", "blockquote", "wbr", "figcaption"] {
+            assert!(is_html(name), "{name}");
+        }
+        for name in ["item", "pubDate", "", "titel", "blockquotes-and-more"] {
+            assert!(!is_html(name), "{name}");
+        }
+    }
+}

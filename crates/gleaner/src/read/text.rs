@@ -1,0 +1,220 @@
+//! Plain text of HTML, with the meaning of jsoup's `text()`: blocks set apart by one space, white space folded,
+//! character references decoded, scripts, styles and comments left out.
+//!
+//! A no-break space is white space like any other, soft hyphens and zero-width spaces vanish. Unlike jsoup's,
+//! the text of `<pre>` and `<textarea>` is folded too (a body is searched and hashed, not shown as code), that
+//! of `<template>` is left out, control characters are white space, and a block inside an inline element is
+//! set apart as well. `<noscript>` is read, as by a browser without scripts; so is a stray `<title>`.
+//! Absent on purpose: a tree, and with it anything that needs to know what encloses what.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+use super::element::Kind;
+use super::html::{Tag, Token, Tokens};
+
+/// The text of a piece of HTML, or of text that is none.
+pub fn plain_text(html: &str) -> String {
+    let mut text = Folded { out: String::with_capacity(html.len() / 2 + 16), gap: false };
+    if memchr(b'<', html.as_bytes()).is_none() {
+        text.decode(html);
+        return text.out;
+    }
+    let mut inert = 0_usize;
+    for token in Tokens::new(html.as_bytes()) {
+        match token {
+            Token::Tag(tag) => {
+                if tag.kind == Kind::Inert {
+                    inert = nested(inert, &tag);
+                }
+                text.gap |= matches!(tag.kind, Kind::Block | Kind::Shown(_) | Kind::Inert);
+            }
+            _ if inert > 0 => {}
+            Token::Text(range) => text.decode(html.get(range).unwrap_or_default()),
+            Token::Verbatim(range) => text.push(html.get(range).unwrap_or_default()),
+        }
+    }
+    text.out
+}
+
+/// How deep in templates we are after a template's tag.
+fn nested(depth: usize, tag: &Tag) -> usize {
+    if tag.end { depth.saturating_sub(1) } else { depth.saturating_add(1) }
+}
+
+/// Text of which all white space was folded.
+struct Folded {
+    out: String,
+    /// White space was met since the last character.
+    gap: bool,
+}
+
+/// What a byte is to folding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Copied.
+    Plain,
+    /// White space, all of ASCII's control characters included.
+    White,
+    /// May begin a no-break space, a soft hyphen or a zero-width space.
+    Lead,
+    /// Begins a character reference.
+    Reference,
+}
+
+static CLASSES: [Class; 256] = classes();
+
+const fn classes() -> [Class; 256] {
+    let mut table = [Class::Plain; 256];
+    let mut byte = 0;
+    while byte <= 0x20 {
+        table[byte] = Class::White;
+        byte += 1;
+    }
+    table[0x7f] = Class::White;
+    table[0xc2] = Class::Lead;
+    table[0xe2] = Class::Lead;
+    table[b'&' as usize] = Class::Reference;
+    table
+}
+
+impl Folded {
+    /// Adds text whose character references are to be decoded.
+    fn decode(&mut self, text: &str) {
+        self.fold::<true>(text);
+    }
+
+    /// Adds text as it stands.
+    fn push(&mut self, text: &str) {
+        self.fold::<false>(text);
+    }
+
+    fn fold<const DECODE: bool>(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(&first) = bytes.get(at) {
+            match CLASSES[first as usize] {
+                Class::White => {
+                    self.gap = true;
+                    at += 1;
+                }
+                Class::Reference if DECODE => at += self.reference(text.get(at..).unwrap_or_default()),
+                Class::Lead if bytes[at..].starts_with("\u{a0}".as_bytes()) => {
+                    self.gap = true;
+                    at += 2;
+                }
+                Class::Lead if bytes[at..].starts_with("\u{ad}".as_bytes()) => at += 2,
+                Class::Lead if bytes[at..].starts_with("\u{200b}".as_bytes()) => at += 3,
+                _ => {
+                    let end = run_end::<DECODE>(bytes, at + 1);
+                    self.run(text.get(at..end).unwrap_or_default());
+                    at = end;
+                }
+            }
+        }
+    }
+
+    /// Adds what needs no folding but at its end: words with single spaces between them.
+    fn run(&mut self, run: &str) {
+        if self.gap && !self.out.is_empty() {
+            self.out.push(' ');
+        }
+        let words = run.strip_suffix(' ');
+        self.gap = words.is_some();
+        self.out.push_str(words.unwrap_or(run));
+    }
+
+    /// Adds what a `&` at the beginning of `text` stands for; returns how much of it was read.
+    fn reference(&mut self, text: &str) -> usize {
+        let bytes = text.as_bytes();
+        let length = bytes[1..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'#').count();
+        let length = 1 + length + usize::from(bytes.get(1 + length) == Some(&b';'));
+        let reference = text.get(..length).unwrap_or_default();
+        match reference {
+            "&nbsp;" => self.gap = true,
+            "&amp;" => self.run("&"),
+            "&lt;" => self.run("<"),
+            "&gt;" => self.run(">"),
+            "&quot;" => self.run("\""),
+            _ => match numeric(reference) {
+                Some(char) => self.push(char.encode_utf8(&mut [0; 4])),
+                None => match htmlize::unescape(reference) {
+                    // Folding it again would find the same `&`.
+                    Cow::Borrowed(same) => self.run(same),
+                    Cow::Owned(decoded) => self.push(&decoded),
+                },
+            },
+        }
+        length
+    }
+}
+
+/// The end of a run from `at`: before anything but plain bytes and single spaces between them.
+fn run_end<const DECODE: bool>(bytes: &[u8], mut at: usize) -> usize {
+    loop {
+        while let Some(window) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+            if has_stop(window) {
+                break;
+            }
+            at += window.len() - 1;
+        }
+        // Byte by byte for as long as it takes to get past what stopped the windows.
+        let end = (at + WINDOW).min(bytes.len());
+        while at < end {
+            if stops::<DECODE>(bytes, at) {
+                return at;
+            }
+            at += 1;
+        }
+        if at == bytes.len() {
+            return at;
+        }
+    }
+}
+
+/// Bytes looked at together: one register of the vector units that every machine has.
+const WINDOW: usize = 16;
+
+/// Whether a run may end within these bytes, the last of which is only looked ahead to. Plain comparisons
+/// without a branch, which the compiler makes vector instructions of.
+fn has_stop(window: &[u8; WINDOW + 1]) -> bool {
+    let mut stop = false;
+    for i in 0..WINDOW {
+        let (byte, next) = (window[i], window[i + 1]);
+        stop |= (byte < b' ')
+            | (byte == 0x7f)
+            | (byte == 0xc2)
+            | (byte == 0xe2)
+            | (byte == b'&')
+            | ((byte == b' ') & (next <= b' '));
+    }
+    stop
+}
+
+/// Whether a run ends before the byte at `at`.
+fn stops<const DECODE: bool>(bytes: &[u8], at: usize) -> bool {
+    let byte = bytes[at];
+    match CLASSES[byte as usize] {
+        Class::Plain => false,
+        Class::White => byte != b' ' || bytes.get(at + 1).is_some_and(|next| *next <= b' '),
+        Class::Reference => DECODE,
+        Class::Lead => is_special(&bytes[at..]),
+    }
+}
+
+/// Whether a no-break space, a soft hyphen or a zero-width space stands here.
+fn is_special(bytes: &[u8]) -> bool {
+    matches!(bytes, [0xc2, 0xa0 | 0xad, ..] | [0xe2, 0x80, 0x8b, ..])
+}
+
+/// The ordinary cases of `&#8217;` and `&#x2019;`. Left to the full table: C0 and C1, which HTML maps to others.
+fn numeric(reference: &str) -> Option<char> {
+    let digits = reference.strip_prefix("&#")?.strip_suffix(';')?;
+    let (digits, radix) = match digits.strip_prefix(['x', 'X']) {
+        Some(hex) => (hex, 16),
+        None => (digits, 10),
+    };
+    let code = u32::from_str_radix(digits, radix).ok()?;
+    char::from_u32(code).filter(|c| matches!(c, ' '..='~') || *c >= '\u{a0}')
+}

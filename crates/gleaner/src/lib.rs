@@ -5,5 +5,6 @@
 
 pub mod cli;
 pub mod config;
+pub mod fetch;
 pub mod read;
 pub mod store;

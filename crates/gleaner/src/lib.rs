@@ -5,4 +5,5 @@
 
 pub mod cli;
 pub mod config;
+pub mod fetch;
 pub mod store;

@@ -6,5 +6,6 @@ mod cli;
 mod crash;
 mod database_faults;
 mod direction;
+mod fetch;
 mod store_contract;
 mod support;

@@ -1,4 +1,9 @@
-//! What the tests share: empty databases of both kinds, and sources to put into them.
+//! What the tests share: empty databases of both kinds, sources to put into them, and a small internet: web servers
+//! that misbehave, name servers and certificates.
+
+pub(crate) mod ca;
+pub(crate) mod dns;
+pub(crate) mod http;
 
 use std::sync::Arc;
 

@@ -1,0 +1,147 @@
+//! From the errors of the HTTP stack to faults, by their types.
+//!
+//! The chain of causes is walked twice over: along `source()`, and into [`io::Error`]s, whose `source()` skips
+//! what they wrap. Absent on purpose: message text as evidence.
+
+use std::error::Error;
+use std::io;
+
+use gleaner_core::classify::{Fault, Phase, TlsFault};
+use gleaner_core::time::Span;
+use rustls::CertificateError;
+use rustls::pki_types::UnixTime;
+
+use super::headers;
+
+/// A fault on its way through the HTTP stack, which takes any error and hands it back as a cause.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Carried(pub(super) Fault);
+
+/// What a failed request comes to.
+pub(super) fn of(error: &reqwest::Error, connect_limit: Span) -> Fault {
+    // First what is certain by its type alone, then what depends on when it happened.
+    if let Some(fault) = causes(error).find_map(certain) {
+        return fault;
+    }
+    if error.is_builder() {
+        return Fault::Internal("the request could not be built".to_owned());
+    }
+    // The limit for the whole is kept outside the HTTP stack: only connecting can time out within.
+    if error.is_connect() && error.is_timeout() {
+        return Fault::Timeout { phase: Phase::Connect, limit: connect_limit };
+    }
+    if error.is_connect() {
+        return causes(error)
+            .find_map(|cause| while_connecting(cause.downcast_ref::<io::Error>()?.kind()))
+            .unwrap_or_else(|| Fault::Unreachable("the connection could not be made".to_owned()));
+    }
+    causes(error)
+        .find_map(while_talking)
+        .unwrap_or_else(|| Fault::Other("the answer is not valid HTTP".to_owned()))
+}
+
+/// Whether the connection ended before any answer: if it had been used before, the server may have closed it just
+/// as we asked, and nothing is wrong with either.
+pub(super) fn is_closed_before_answer(error: &reqwest::Error) -> bool {
+    !error.is_connect()
+        && causes(error).any(|cause| {
+            if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+                return error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+            }
+            if let Some(error) = cause.downcast_ref::<h2::Error>() {
+                let refused = error.is_remote() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+                return error.is_go_away() && error.is_remote() || refused;
+            }
+            cause.downcast_ref::<io::Error>().is_some_and(|error| cut_short(error.kind()).is_some())
+        })
+}
+
+fn certain(cause: &(dyn Error + 'static)) -> Option<Fault> {
+    if let Some(Carried(fault)) = cause.downcast_ref() {
+        return Some(fault.clone());
+    }
+    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+        return Some(Fault::Tls(tls(error)));
+    }
+    if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+        return error.is_parse_too_large().then(headers::too_large);
+    }
+    let error = cause.downcast_ref::<h2::Error>()?;
+    // What h2 asks to calm down for is a head without end; what is within its limit is counted when it is there.
+    let flood = error.is_library() && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM);
+    flood.then(headers::too_large)
+}
+
+fn while_connecting(kind: io::ErrorKind) -> Option<Fault> {
+    use io::ErrorKind::*;
+    Some(match kind {
+        ConnectionRefused => Fault::Unreachable("refused".to_owned()),
+        HostUnreachable | AddrNotAvailable => Fault::Unreachable("the host is unreachable".to_owned()),
+        NetworkUnreachable | NetworkDown => Fault::Unreachable("the network is unreachable".to_owned()),
+        PermissionDenied => Fault::Unreachable("this machine's rules forbid it".to_owned()),
+        // TCP connects or it does not; only a handshake can be left unfinished.
+        UnexpectedEof => Fault::Tls(TlsFault::Other("the server ended the handshake".to_owned())),
+        kind => cut_short(kind)?,
+    })
+}
+
+fn while_talking(cause: &(dyn Error + 'static)) -> Option<Fault> {
+    let closed = || Fault::CutShort("closed before the answer was complete".to_owned());
+    if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+        let ended = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+        return ended.then(closed);
+    }
+    if let Some(error) = cause.downcast_ref::<h2::Error>() {
+        let ours = error.is_library();
+        return (!ours && (error.is_reset() || error.is_go_away())).then(closed);
+    }
+    cut_short(cause.downcast_ref::<io::Error>()?.kind())
+}
+
+fn cut_short(kind: io::ErrorKind) -> Option<Fault> {
+    use io::ErrorKind::*;
+    Some(Fault::CutShort(match kind {
+        ConnectionReset | ConnectionAborted | BrokenPipe | NotConnected => "reset by the server".to_owned(),
+        // The system's own patience, which is longer than ours: nobody is there any more.
+        TimedOut => "the server is gone".to_owned(),
+        UnexpectedEof => "closed before the answer was complete".to_owned(),
+        _ => return None,
+    }))
+}
+
+fn tls(error: &rustls::Error) -> TlsFault {
+    let rustls::Error::InvalidCertificate(certificate) = error else {
+        return TlsFault::Other(error.to_string());
+    };
+    match certificate {
+        CertificateError::ExpiredContext { time, not_after } => TlsFault::Expired(between(*not_after, *time)),
+        CertificateError::Expired => TlsFault::Expired(Span::ZERO),
+        CertificateError::NotValidYetContext { time, not_before } => {
+            TlsFault::NotYetValid(between(*time, *not_before))
+        }
+        CertificateError::NotValidYet => TlsFault::NotYetValid(Span::ZERO),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            TlsFault::WrongName
+        }
+        // A bad signature is what is left when somebody calls themselves by a trusted name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::UnknownIssuer,
+        other => TlsFault::Other(other.to_string()),
+    }
+}
+
+fn between(earlier: UnixTime, later: UnixTime) -> Span {
+    Span::from_secs(later.as_secs().saturating_sub(earlier.as_secs()))
+}
+
+/// An error and all its causes, from the outermost on.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| next_cause(*error))
+}
+
+fn next_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
+}

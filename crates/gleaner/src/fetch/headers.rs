@@ -1,0 +1,222 @@
+//! What response headers say to us: validators, hints, and how large they may be.
+
+use std::time::{Duration, SystemTime};
+
+use gleaner_core::classify::Fault;
+use gleaner_core::time::{Span, Time};
+use reqwest::header::{
+    AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, HeaderMap, HeaderName, LAST_MODIFIED, RETRY_AFTER,
+};
+
+use super::types::Validators;
+
+/// The most that all headers of a response may be, names and values.
+pub(super) const MAX_HEADER_BYTES: u32 = 64 * 1024;
+
+/// The most that HTTP/2 takes in before it gives up. Larger than what we accept, since its error does not say that
+/// size was the reason; HTTP/1 takes in 400 KiB.
+pub(super) const MAX_HTTP2_HEADER_BYTES: u32 = 4 * MAX_HEADER_BYTES;
+
+/// The most headers that a response may have.
+pub(super) const MAX_HEADERS: usize = 100;
+
+/// What a server says about when to come again, as spans from the answer; what it does not say, or says in no
+/// form that we know, is absent. Nothing is clamped here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hints {
+    /// For how long `Cache-Control: max-age` still calls the document fresh, the time that it already lay in
+    /// caches (`Age`) deducted; nothing under `no-cache` and `no-store`.
+    pub max_age: Option<Span>,
+    /// The same by `Expires`; a date in the past or that cannot be read is no time at all, as RFC 9111 has it.
+    pub expires: Option<Span>,
+    /// `Retry-After` in either form; the longest where redirects have it, too.
+    pub retry_after: Option<Span>,
+}
+
+impl Hints {
+    pub(super) fn read(headers: &HeaderMap, now: Time) -> Self {
+        let age = text(headers, &AGE).and_then(seconds).unwrap_or(Span::ZERO);
+        let left = |fresh: Span| less(fresh, age);
+        // Differences are taken by the server's own clock where it shows one, as ours and its may disagree.
+        let date = text(headers, &DATE).and_then(date).unwrap_or(now);
+        let expires =
+            text(headers, &EXPIRES).map(|at| self::date(at).map_or(Span::ZERO, |at| at.since(date)));
+        Self {
+            max_age: max_age(headers).map(left),
+            expires: expires.map(left),
+            retry_after: text(headers, &RETRY_AFTER)
+                .and_then(|text| seconds(text).or_else(|| Some(self::date(text)?.since(date)))),
+        }
+    }
+}
+
+/// Refuses a head that is too large, whatever the protocol counted on its way.
+pub(super) fn check_size(headers: &HeaderMap) -> Result<(), Fault> {
+    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if headers.len() > MAX_HEADERS || bytes > MAX_HEADER_BYTES as usize { Err(too_large()) } else { Ok(()) }
+}
+
+pub(super) const fn too_large() -> Fault {
+    Fault::TooLarge { what: "headers", limit: MAX_HEADER_BYTES as u64 }
+}
+
+pub(super) fn validators(headers: &HeaderMap) -> Validators {
+    Validators { etag: raw(headers, &ETAG), last_modified: raw(headers, &LAST_MODIFIED) }
+}
+
+/// A header's first value, byte for byte; an empty one is none.
+pub(super) fn raw(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
+    headers.get(name).map(|value| value.as_bytes().to_vec()).filter(|value| !value.is_empty())
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+/// The first `max-age`, wherever it stands.
+fn max_age(headers: &HeaderMap) -> Option<Span> {
+    let mut found = None;
+    let values = headers.get_all(CACHE_CONTROL);
+    for directive in values.iter().filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')) {
+        let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
+        match name.trim().to_ascii_lowercase().as_str() {
+            "no-cache" | "no-store" => return Some(Span::ZERO),
+            "max-age" => found = found.or_else(|| seconds(value.trim().trim_matches('"'))),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whole seconds; more than fit are as many as fit.
+fn seconds(text: &str) -> Option<Span> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| Span::from_secs(text.parse().unwrap_or(u64::MAX)))
+}
+
+/// Any of the three forms that HTTP dates have.
+fn date(text: &str) -> Option<Time> {
+    let at = httpdate::parse_http_date(text).ok()?;
+    let since: Duration = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
+}
+
+fn less(span: Span, by: Span) -> Span {
+    Span::from_millis(span.as_millis().saturating_sub(by.as_millis()))
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in lines {
+            map.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        map
+    }
+
+    fn now() -> Time {
+        Time::parse("2026-11-15T08:00:00Z").unwrap()
+    }
+
+    /// Each hint in seconds.
+    fn hints(lines: &[(&'static str, &str)]) -> (Option<u64>, Option<u64>, Option<u64>) {
+        let hints = Hints::read(&headers(lines), now());
+        let seconds = |span: Option<Span>| span.map(|span| span.as_millis() / 1000);
+        (seconds(hints.max_age), seconds(hints.expires), seconds(hints.retry_after))
+    }
+
+    #[test]
+    fn retry_after_has_two_forms_and_dates_have_three() {
+        let check = |value, expected| assert_eq!(hints(&[("retry-after", value)]).2, expected, "{value}");
+        check("120", Some(120));
+        check(" 120 ", Some(120));
+        check("0", Some(0));
+        check("Sun, 15 Nov 2026 08:02:00 GMT", Some(120));
+        check("Sunday, 15-Nov-26 08:02:00 GMT", Some(120));
+        check("Sun Nov 15 08:02:00 2026", Some(120));
+        check("Sun, 15 Nov 2026 07:00:00 GMT", Some(0));
+        check("99999999999999999999999999", Some(u64::MAX / 1000));
+        for garbage in
+            ["", "-1", "+5", "1.5", "soon", "0x10", "12 s", "Sun, 99 Nov 2026 08:02:00 GMT", "\u{661}"]
+        {
+            check(garbage, None);
+        }
+    }
+
+    #[test]
+    fn a_server_with_a_wrong_clock_is_understood() {
+        let late =
+            [("date", "Sun, 15 Nov 2026 07:00:00 GMT"), ("retry-after", "Sun, 15 Nov 2026 07:02:00 GMT")];
+        assert_eq!(hints(&late).2, Some(120));
+        let early = [("date", "Mon, 16 Nov 2026 07:00:00 GMT"), ("expires", "Mon, 16 Nov 2026 07:02:00 GMT")];
+        assert_eq!(hints(&early).1, Some(120));
+        let broken = [("date", "yesterday"), ("expires", "Sun, 15 Nov 2026 08:01:00 GMT")];
+        assert_eq!(hints(&broken).1, Some(60));
+    }
+
+    #[test]
+    fn max_age_is_found_wherever_it_stands() {
+        let check = |value, expected| assert_eq!(hints(&[("cache-control", value)]).0, expected, "{value}");
+        check("max-age=60", Some(60));
+        check("public, Max-Age = 60 , must-revalidate", Some(60));
+        check("max-age=\"60\"", Some(60));
+        check("max-age=60, max-age=90", Some(60));
+        check("max-age=x, max-age=90", Some(90));
+        check("s-maxage=60", None);
+        check("x-max-age=60", None);
+        check("max-age", None);
+        check("max-age=", None);
+        check("max-age=-1", None);
+        check("max-age=18446744073709551616", Some(u64::MAX / 1000));
+        check("max-age=3600, no-cache", Some(0));
+        check("no-store", Some(0));
+        check(",,,=,", None);
+        check("", None);
+        let two_lines = [("cache-control", "public"), ("cache-control", "max-age=60")];
+        assert_eq!(hints(&two_lines).0, Some(60));
+    }
+
+    #[test]
+    fn time_in_caches_counts() {
+        let check = |age, expected| {
+            assert_eq!(hints(&[("cache-control", "max-age=60"), ("age", age)]).0, Some(expected), "{age}");
+        };
+        check("20", 40);
+        check("99", 0);
+        check("-5", 60);
+        check("999999999999999999999999", 0);
+    }
+
+    #[test]
+    fn expires_is_a_date_or_the_past() {
+        let check = |value, expected| assert_eq!(hints(&[("expires", value)]).1, Some(expected), "{value}");
+        check("Sun, 15 Nov 2026 09:00:00 GMT", 3600);
+        check("Thu, 19 Nov 1981 08:52:00 GMT", 0);
+        check("0", 0);
+        check("-1", 0);
+        check("Fri, 31 Dec 9999 23:59:59 GMT", 251_607_571_199);
+        assert_eq!(hints(&[]), (None, None, None));
+    }
+
+    #[test]
+    fn validators_are_kept_byte_for_byte() {
+        let map = headers(&[("etag", "W/\"ü\""), ("etag", "second"), ("last-modified", "whenever")]);
+        let kept = validators(&map);
+        assert_eq!(kept.etag.as_deref(), Some("W/\"ü\"".as_bytes()));
+        assert_eq!(kept.last_modified.as_deref(), Some(&b"whenever"[..]));
+        assert!(validators(&headers(&[("etag", "")])).is_empty());
+    }
+
+    #[test]
+    fn heads_have_a_size() {
+        let large = "x".repeat(MAX_HEADER_BYTES as usize);
+        assert_eq!(check_size(&headers(&[("a", &large)])), Err(too_large()));
+        assert_eq!(check_size(&headers(&[("a", "b"); MAX_HEADERS])), Ok(()));
+        assert_eq!(check_size(&headers(&[("a", "b"); MAX_HEADERS + 1])), Err(too_large()));
+    }
+}

@@ -1,0 +1,344 @@
+//! A web server that does as it is told, wrongly too, and remembers what it was asked.
+//!
+//! ```ignore
+//! let server = Server::start().await;
+//! server.on("/feed", Reply::ok("<rss/>").header("ETag", "\"1\""));
+//! server.on("/slow", Reply::head("Content-Length: 10").send("half ").stall());
+//! server.on_each("/flaky", [Reply::status(503), Reply::ok("there")]);
+//! assert_eq!(server.requests()[0].header("if-none-match"), None);
+//! ```
+//!
+//! HTTP/1.1 by hand on a free port of an address of its choice in 127.0.0.0/8; no `Date` and nothing else that is not
+//! asked for. Each connection is served in order until the client leaves or a reply ends it.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use url::Url;
+
+/// What is sent for a request, step by step.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    status: u16,
+    headers: Vec<u8>,
+    body: Option<Vec<u8>>,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Send(Vec<u8>),
+    /// The same bytes again and again, with a pause between, until the client leaves.
+    Endless(Vec<u8>, Duration),
+    Stall,
+    Close,
+    Reset,
+}
+
+impl Reply {
+    /// 200 with this body and its length.
+    pub(crate) fn ok(body: impl AsRef<[u8]>) -> Self {
+        let body = Some(body.as_ref().to_vec());
+        Self { status: 200, headers: Vec::new(), body, steps: Vec::new() }
+    }
+
+    /// An empty answer with this status.
+    pub(crate) fn status(status: u16) -> Self {
+        let body = (!matches!(status, 204 | 304)).then(Vec::new);
+        Self { status, headers: Vec::new(), body, steps: Vec::new() }
+    }
+
+    /// A redirect.
+    pub(crate) fn redirect(status: u16, location: impl AsRef<[u8]>) -> Self {
+        Self::status(status).header("Location", location)
+    }
+
+    /// 200 with these header lines and no body yet: steps send it.
+    pub(crate) fn head(lines: &str) -> Self {
+        Self::raw(format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n"))
+    }
+
+    /// Nothing but these bytes, HTTP or not.
+    pub(crate) fn raw(bytes: impl AsRef<[u8]>) -> Self {
+        Self { status: 0, headers: Vec::new(), body: None, steps: vec![Step::Send(bytes.as_ref().to_vec())] }
+    }
+
+    /// One more header line, byte for byte.
+    pub(crate) fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.headers.extend_from_slice(name.as_bytes());
+        self.headers.extend_from_slice(b": ");
+        self.headers.extend_from_slice(value.as_ref());
+        self.headers.extend_from_slice(b"\r\n");
+        self
+    }
+
+    /// Then sends more.
+    pub(crate) fn send(self, bytes: impl AsRef<[u8]>) -> Self {
+        self.then(Step::Send(bytes.as_ref().to_vec()))
+    }
+
+    /// Then sends these bytes again and again.
+    pub(crate) fn endless(self, bytes: impl AsRef<[u8]>, pause: Duration) -> Self {
+        self.then(Step::Endless(bytes.as_ref().to_vec(), pause))
+    }
+
+    /// Then says nothing more until the client leaves.
+    pub(crate) fn stall(self) -> Self {
+        self.then(Step::Stall)
+    }
+
+    /// Then closes the connection.
+    pub(crate) fn close(self) -> Self {
+        self.then(Step::Close)
+    }
+
+    /// Then resets the connection.
+    pub(crate) fn reset(self) -> Self {
+        self.then(Step::Reset)
+    }
+
+    fn then(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    fn steps(self) -> Vec<Step> {
+        if self.status == 0 {
+            return self.steps;
+        }
+        let mut bytes = format!("HTTP/1.1 {} Whatever\r\n", self.status).into_bytes();
+        bytes.extend_from_slice(&self.headers);
+        if let Some(body) = &self.body {
+            bytes.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&self.body.unwrap_or_default());
+        [vec![Step::Send(bytes)], self.steps].concat()
+    }
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Received {
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) path: String,
+    /// Names in lower case, values byte for byte, in order.
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
+    #[expect(dead_code, reason = "for tests of politeness, which are to come")]
+    pub(crate) at: std::time::Instant,
+    /// Which connection it came on, from 0.
+    pub(crate) connection: usize,
+}
+
+impl Received {
+    /// A header's first value as text.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        self.raw_header(name).map(|value| String::from_utf8_lossy(value).into_owned())
+    }
+
+    /// A header's first value.
+    pub(crate) fn raw_header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// By path and query; the last of several is repeated.
+    replies: HashMap<String, Vec<Reply>>,
+    received: Vec<Received>,
+    connections: usize,
+}
+
+/// The server; it stops when dropped.
+pub(crate) struct Server {
+    address: SocketAddr,
+    scheme: &'static str,
+    state: Arc<Mutex<State>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    /// On 127.0.0.1.
+    pub(crate) async fn start() -> Self {
+        Self::launch(Ipv4Addr::LOCALHOST.into(), None).await
+    }
+
+    /// On another address of this machine.
+    pub(crate) async fn start_on(ip: impl Into<IpAddr>) -> Self {
+        Self::launch(ip.into(), None).await
+    }
+
+    /// On 127.0.0.1, by TLS.
+    pub(crate) async fn start_tls(tls: ServerConfig) -> Self {
+        Self::launch(Ipv4Addr::LOCALHOST.into(), Some(TlsAcceptor::from(Arc::new(tls)))).await
+    }
+
+    async fn launch(ip: IpAddr, tls: Option<TlsAcceptor>) -> Self {
+        let listener = TcpListener::bind((ip, 0)).await.expect("a free port");
+        let address = listener.local_addr().expect("a bound address");
+        let state = Arc::new(Mutex::new(State::default()));
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let task = tokio::spawn(accept(listener, tls, Arc::clone(&state)));
+        Self { address, scheme, state, task }
+    }
+
+    /// Answers requests for this path and query, from now on.
+    pub(crate) fn on(&self, path: &str, reply: Reply) {
+        self.on_each(path, [reply]);
+    }
+
+    /// Answers one after the other; the last is repeated.
+    pub(crate) fn on_each(&self, path: &str, replies: impl IntoIterator<Item = Reply>) {
+        let mut replies: Vec<Reply> = replies.into_iter().collect();
+        replies.reverse();
+        self.state.lock().unwrap().replies.insert(path.to_owned(), replies);
+    }
+
+    /// The URL of a path, by address.
+    pub(crate) fn url(&self, path: &str) -> Url {
+        self.url_of(&self.address.ip().to_string(), path)
+    }
+
+    /// The URL of a path, by name.
+    pub(crate) fn url_of(&self, host: &str, path: &str) -> Url {
+        Url::parse(&format!("{}://{host}:{}{path}", self.scheme, self.address.port())).unwrap()
+    }
+
+    /// Where it listens.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// All requests so far.
+    pub(crate) fn requests(&self) -> Vec<Received> {
+        self.state.lock().unwrap().received.clone()
+    }
+
+    /// How many connections were made so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.state.lock().unwrap().connections
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Mutex<State>>) {
+    // Dropped with this task, and so are all connections.
+    let mut open = tokio::task::JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let _ = stream.set_nodelay(true);
+        let number = {
+            let mut state = state.lock().unwrap();
+            state.connections += 1;
+            state.connections - 1
+        };
+        let (tls, state) = (tls.clone(), Arc::clone(&state));
+        open.spawn(async move {
+            match tls {
+                None => serve(stream, number, &state).await,
+                Some(tls) => {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        serve(stream, number, &state).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// A stream over TCP.
+trait OverTcp: AsyncRead + AsyncWrite + Unpin {
+    fn tcp(&self) -> &TcpStream;
+}
+
+impl OverTcp for TcpStream {
+    fn tcp(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl OverTcp for TlsStream<TcpStream> {
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
+
+async fn serve(mut stream: impl OverTcp, connection: usize, state: &Mutex<State>) {
+    while let Some(request) = read_request(&mut stream, connection).await {
+        let reply = {
+            let mut state = state.lock().unwrap();
+            let path = request.path.clone();
+            state.received.push(request);
+            match state.replies.get_mut(&path) {
+                Some(replies) if replies.len() > 1 => replies.pop(),
+                Some(replies) => replies.last().cloned(),
+                None => Some(Reply::status(404)),
+            }
+        };
+        for step in reply.map(Reply::steps).unwrap_or_default() {
+            if !take(&mut stream, step).await {
+                return;
+            }
+        }
+    }
+}
+
+/// Takes a step, and says whether the connection goes on.
+async fn take(stream: &mut impl OverTcp, step: Step) -> bool {
+    match step {
+        Step::Send(bytes) => stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok(),
+        Step::Endless(bytes, pause) => {
+            while stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok() {
+                if pause.is_zero() { tokio::task::yield_now().await } else { tokio::time::sleep(pause).await }
+            }
+            false
+        }
+        Step::Stall => {
+            // Until the client leaves, which reads as an end or an error.
+            while matches!(stream.read(&mut [0; 1024]).await, Ok(1..)) {}
+            false
+        }
+        Step::Close => {
+            let _ = stream.shutdown().await;
+            false
+        }
+        Step::Reset => {
+            let _ = stream.tcp().set_zero_linger();
+            false
+        }
+    }
+}
+
+async fn read_request(stream: &mut impl OverTcp, connection: usize) -> Option<Received> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        // Byte by byte, so that nothing of the next request is taken.
+        head.push(stream.read_u8().await.ok()?);
+    }
+    let mut lines = head.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let first = String::from_utf8_lossy(lines.next()?).into_owned();
+    let mut words = first.split(' ');
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let headers = lines
+        .filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            let name = String::from_utf8_lossy(&line[..colon]).to_ascii_lowercase();
+            Some((name, line[colon + 1..].trim_ascii().to_vec()))
+        })
+        .collect();
+    Some(Received { method, path, headers, at: std::time::Instant::now(), connection })
+}

@@ -36,8 +36,9 @@ pub(super) fn of(error: &reqwest::Error, connect_limit: Span) -> Fault {
             .find_map(|cause| while_connecting(cause.downcast_ref::<io::Error>()?.kind()))
             .unwrap_or_else(|| Fault::Unreachable("the connection could not be made".to_owned()));
     }
+    let in_body = error.is_body() || error.is_decode();
     causes(error)
-        .find_map(while_talking)
+        .find_map(|cause| while_talking(cause, in_body))
         .unwrap_or_else(|| Fault::Other("the answer is not valid HTTP".to_owned()))
 }
 
@@ -86,15 +87,16 @@ fn while_connecting(kind: io::ErrorKind) -> Option<Fault> {
     })
 }
 
-fn while_talking(cause: &(dyn Error + 'static)) -> Option<Fault> {
+fn while_talking(cause: &(dyn Error + 'static), in_body: bool) -> Option<Fault> {
     let closed = || Fault::CutShort("closed before the answer was complete".to_owned());
     if let Some(error) = cause.downcast_ref::<hyper::Error>() {
         let ended = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
         return ended.then(closed);
     }
     if let Some(error) = cause.downcast_ref::<h2::Error>() {
-        let ours = error.is_library();
-        return (!ours && (error.is_reset() || error.is_go_away())).then(closed);
+        // What h2 itself objects to is a broken head, or a body that is not as long as its head says.
+        let ended = error.is_reset() || error.is_go_away();
+        return (ended && (in_body || !error.is_library())).then(closed);
     }
     cut_short(cause.downcast_ref::<io::Error>()?.kind())
 }

@@ -66,6 +66,13 @@ async fn certificates_are_judged_by_the_time_that_was_passed_in() {
     check(late.fault, "network tls", "certificate expired 2 hours ago");
 }
 
+#[test]
+fn a_root_that_is_no_certificate_is_noticed_at_once() {
+    let outside = Outside { extra_roots: vec![b"not one".to_vec().into()], ..Outside::default() };
+    let error = Fetcher::new(&settings(), &outside).err().expect("it must fail");
+    assert_eq!(error.to_string(), "TLS cannot be set up");
+}
+
 #[tokio::test]
 async fn what_is_no_tls_at_all() {
     let fetcher = trusting(&Ca::new());
@@ -136,6 +143,9 @@ fn answer_h2(path: &str, mut respond: h2::server::SendResponse<Bytes>) {
     for n in 0..size {
         response = response.header(format!("x-{n}"), "v".repeat(100));
     }
+    if path == "/short" {
+        response = response.header("content-length", "10");
+    }
     if path == "/refuse" {
         return respond.send_reset(h2::Reason::INTERNAL_ERROR);
     }
@@ -158,7 +168,7 @@ async fn http2_is_spoken_where_the_server_does() {
         check(fault, "too_large", "headers larger than 65536 bytes");
     }
     let message = "connection cut short: closed before the answer was complete";
-    for path in ["cut", "refuse"] {
+    for path in ["cut", "refuse", "short"] {
         check(fault(&fetcher, url.join(path).unwrap()).await, "network reset", message);
     }
     server.abort();

@@ -274,7 +274,7 @@ fn builder(config: &config::Fetch, tls: rustls::ClientConfig, resolver: Resolver
         // Never one from the environment.
         .no_proxy()
         .http1_max_headers(headers::MAX_HEADERS)
-        .http2_max_header_list_size(headers::MAX_HEADER_BYTES)
+        .http2_max_header_list_size(headers::MAX_HTTP2_HEADER_BYTES)
         // Browsers read on over broken header lines, and so do people's feeds depend on it.
         .http1_ignore_invalid_headers_in_responses(true)
         .http1_allow_obsolete_multiline_headers_in_responses(true)

@@ -27,8 +27,8 @@ pub(super) fn of(error: &reqwest::Error, connect_limit: Span) -> Fault {
     if error.is_builder() {
         return Fault::Internal("the request could not be built".to_owned());
     }
-    if error.is_timeout() {
-        // The limit for the whole is kept outside the HTTP stack, so only connecting can time out within.
+    // The limit for the whole is kept outside the HTTP stack: only connecting can time out within.
+    if error.is_connect() && error.is_timeout() {
         return Fault::Timeout { phase: Phase::Connect, limit: connect_limit };
     }
     if error.is_connect() {
@@ -36,7 +36,10 @@ pub(super) fn of(error: &reqwest::Error, connect_limit: Span) -> Fault {
             .find_map(|cause| while_connecting(cause.downcast_ref::<io::Error>()?.kind()))
             .unwrap_or_else(|| Fault::Unreachable("the connection could not be made".to_owned()));
     }
-    causes(error).find_map(while_talking).unwrap_or_else(|| Fault::Other("the answer is not HTTP".to_owned()))
+    let in_body = error.is_body() || error.is_decode();
+    causes(error)
+        .find_map(|cause| while_talking(cause, in_body))
+        .unwrap_or_else(|| Fault::Other("the answer is not valid HTTP".to_owned()))
 }
 
 /// Whether the connection ended before any answer: if it had been used before, the server may have closed it just
@@ -66,10 +69,9 @@ fn certain(cause: &(dyn Error + 'static)) -> Option<Fault> {
         return error.is_parse_too_large().then(headers::too_large);
     }
     let error = cause.downcast_ref::<h2::Error>()?;
-    // What h2 itself refuses of an answer is a head beyond the limit it was given.
-    let over_limit =
-        matches!(error.reason(), Some(h2::Reason::REFUSED_STREAM | h2::Reason::ENHANCE_YOUR_CALM));
-    (error.is_library() && over_limit).then(headers::too_large)
+    // What h2 asks to calm down for is a head without end; what is within its limit is counted when it is there.
+    let flood = error.is_library() && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM);
+    flood.then(headers::too_large)
 }
 
 fn while_connecting(kind: io::ErrorKind) -> Option<Fault> {
@@ -85,15 +87,16 @@ fn while_connecting(kind: io::ErrorKind) -> Option<Fault> {
     })
 }
 
-fn while_talking(cause: &(dyn Error + 'static)) -> Option<Fault> {
+fn while_talking(cause: &(dyn Error + 'static), in_body: bool) -> Option<Fault> {
     let closed = || Fault::CutShort("closed before the answer was complete".to_owned());
     if let Some(error) = cause.downcast_ref::<hyper::Error>() {
         let ended = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
         return ended.then(closed);
     }
     if let Some(error) = cause.downcast_ref::<h2::Error>() {
-        let ours = error.is_library();
-        return (!ours && (error.is_reset() || error.is_go_away())).then(closed);
+        // What h2 itself objects to is a broken head, or a body that is not as long as its head says.
+        let ended = error.is_reset() || error.is_go_away();
+        return (ended && (in_body || !error.is_library())).then(closed);
     }
     cut_short(cause.downcast_ref::<io::Error>()?.kind())
 }
@@ -102,6 +105,8 @@ fn cut_short(kind: io::ErrorKind) -> Option<Fault> {
     use io::ErrorKind::*;
     Some(Fault::CutShort(match kind {
         ConnectionReset | ConnectionAborted | BrokenPipe | NotConnected => "reset by the server".to_owned(),
+        // The system's own patience, which is longer than ours: nobody is there any more.
+        TimedOut => "the server is gone".to_owned(),
         UnexpectedEof => "closed before the answer was complete".to_owned(),
         _ => return None,
     }))
@@ -121,7 +126,8 @@ fn tls(error: &rustls::Error) -> TlsFault {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             TlsFault::WrongName
         }
-        CertificateError::UnknownIssuer => TlsFault::UnknownIssuer,
+        // A bad signature is what is left when somebody calls themselves by a trusted name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::UnknownIssuer,
         other => TlsFault::Other(other.to_string()),
     }
 }

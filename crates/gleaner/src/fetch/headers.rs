@@ -13,6 +13,10 @@ use super::types::Validators;
 /// The most that all headers of a response may be, names and values.
 pub(super) const MAX_HEADER_BYTES: u32 = 64 * 1024;
 
+/// The most that HTTP/2 takes in before it gives up. Larger than what we accept, since its error does not say that
+/// size was the reason; HTTP/1 takes in 400 KiB.
+pub(super) const MAX_HTTP2_HEADER_BYTES: u32 = 4 * MAX_HEADER_BYTES;
+
 /// The most headers that a response may have.
 pub(super) const MAX_HEADERS: usize = 100;
 

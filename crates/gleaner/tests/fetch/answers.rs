@@ -227,9 +227,12 @@ async fn a_flood_of_headers_is_too_large() {
         server.on("/", Reply::raw(format!("HTTP/1.1 200 OK\r\n{head}Content-Length: 1\r\n\r\nx")).close());
         check(fault(&fetcher, server.url("/")).await, "too_large", "headers larger than 65536 bytes");
     }
-    server.on("/", Reply::raw("HTTP/1.1 200 OK\r\n").endless("X: y\r\n", std::time::Duration::ZERO));
+    server.on(
+        "/",
+        Reply::raw("HTTP/1.1 200 OK\r\n").endless("X: y\r\n".repeat(1000), std::time::Duration::ZERO),
+    );
     check(fault(&fetcher, server.url("/")).await, "too_large", "headers larger than 65536 bytes");
-    server.on("/", Reply::raw("HTTP/1.1 200 OK\r\nX: ").endless("yyyyyyyy", std::time::Duration::ZERO));
+    server.on("/", Reply::raw("HTTP/1.1 200 OK\r\nX: ").endless("y".repeat(8000), std::time::Duration::ZERO));
     check(fault(&fetcher, server.url("/")).await, "too_large", "headers larger than 65536 bytes");
 }
 
@@ -241,7 +244,7 @@ async fn what_is_not_http_is_unexpected() {
         ["<html>HTTP/0.9</html>\r\n\r\n", "SSH-2.0-OpenSSH_9\r\n", "\0\0\0\0\r\n\r\n", "HTTP/9.9 200\r\n\r\n"]
     {
         server.on("/", Reply::raw(garbage).close());
-        check(fault(&fetcher, server.url("/")).await, "unexpected", "the answer is not HTTP");
+        check(fault(&fetcher, server.url("/")).await, "unexpected", "the answer is not valid HTTP");
     }
 }
 

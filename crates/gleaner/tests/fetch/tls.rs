@@ -42,6 +42,7 @@ async fn each_bad_certificate_is_told_apart() {
         (ca.issue_between(names, (2020, 1, 1), (2026, 11, 12)), "certificate expired 3 days ago"),
         (ca.issue_between(names, (2026, 11, 20), (2030, 1, 1)), "certificate is valid only in 5 days"),
         (ca.issue(&["a.test"]), "certificate is for another name"),
+        (Ca::named("somebody").issue(names), "certificate is from an unknown issuer"),
         (Ca::new().issue(names), "certificate is from an unknown issuer"),
         (Identity::self_signed(names), "certificate is from an unknown issuer"),
     ] {
@@ -63,6 +64,13 @@ async fn certificates_are_judged_by_the_time_that_was_passed_in() {
     assert!(fetcher.fetch(&request, at("2030-06-01T00:00:00Z")).await.is_ok());
     let late = fetcher.fetch(&request, at("2031-01-01T02:00:00Z")).await.unwrap_err();
     check(late.fault, "network tls", "certificate expired 2 hours ago");
+}
+
+#[test]
+fn a_root_that_is_no_certificate_is_noticed_at_once() {
+    let outside = Outside { extra_roots: vec![b"not one".to_vec().into()], ..Outside::default() };
+    let error = Fetcher::new(&settings(), &outside).err().expect("it must fail");
+    assert_eq!(error.to_string(), "TLS cannot be set up");
 }
 
 #[tokio::test]
@@ -135,6 +143,9 @@ fn answer_h2(path: &str, mut respond: h2::server::SendResponse<Bytes>) {
     for n in 0..size {
         response = response.header(format!("x-{n}"), "v".repeat(100));
     }
+    if path == "/short" {
+        response = response.header("content-length", "10");
+    }
     if path == "/refuse" {
         return respond.send_reset(h2::Reason::INTERNAL_ERROR);
     }
@@ -157,7 +168,7 @@ async fn http2_is_spoken_where_the_server_does() {
         check(fault, "too_large", "headers larger than 65536 bytes");
     }
     let message = "connection cut short: closed before the answer was complete";
-    for path in ["cut", "refuse"] {
+    for path in ["cut", "refuse", "short"] {
         check(fault(&fetcher, url.join(path).unwrap()).await, "network reset", message);
     }
     server.abort();

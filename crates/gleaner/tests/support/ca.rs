@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -29,8 +29,14 @@ type Day = (i32, u8, u8);
 
 impl Ca {
     pub(crate) fn new() -> Self {
+        Self::named("gleaner's tests")
+    }
+
+    /// One of another name; two of the same are still two, as their keys are.
+    pub(crate) fn named(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = valid(&[], (2000, 1, 1), (2100, 1, 1));
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let root = params.self_signed(&key).unwrap().der().clone();
         Self { issuer: Issuer::new(params, key), root }

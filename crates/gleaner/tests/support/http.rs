@@ -133,6 +133,7 @@ pub(crate) struct Received {
     pub(crate) path: String,
     /// Names in lower case, values byte for byte, in order.
     pub(crate) headers: Vec<(String, Vec<u8>)>,
+    #[expect(dead_code, reason = "for tests of politeness, which are to come")]
     pub(crate) at: std::time::Instant,
     /// Which connection it came on, from 0.
     pub(crate) connection: usize,

@@ -127,6 +127,30 @@ pub enum Hint {
     Skip,
 }
 
+impl Why {
+    /// The name in the poll history and the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interval => "interval",
+            Self::Hint(Hint::MaxAge) => "max_age",
+            Self::Hint(Hint::Expires) => "expires",
+            Self::Hint(Hint::Ttl) => "ttl",
+            Self::Hint(Hint::UpdatePeriod) => "update_period",
+            Self::Hint(Hint::Skip) => "skip",
+            Self::Backoff => "backoff",
+            Self::Age => "age",
+            Self::Retry => "retry",
+            Self::CoolDown => "cooldown",
+            Self::Dormant => "dormant",
+            Self::RetryAfter => "retry_after",
+            Self::OurFault => "our_fault",
+            Self::FirstPoll => "first_poll",
+            Self::ByHand => "by_hand",
+            Self::SetAsideByHand => "set_aside_by_hand",
+        }
+    }
+}
+
 impl Next {
     /// Later, where the server or the host asks for it.
     #[must_use]

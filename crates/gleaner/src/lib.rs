@@ -4,7 +4,11 @@
 //! outcome means for its source is `gleaner-core`'s business.
 
 pub mod cli;
+pub mod clock;
 pub mod config;
+pub mod engine;
 pub mod fetch;
+pub mod log;
 pub mod read;
+pub mod service;
 pub mod store;

@@ -160,6 +160,7 @@ async fn urls_that_name_no_database_are_told() {
     assert_eq!(error, "'mysql://…' names no database: it must be a file's path, sqlite:PATH or postgres://…");
     let error = refused(Options::new("postgres://me:secret@localhost:notaport/x")).await.to_string();
     assert!(error.starts_with("'postgres://…' names no database") && !error.contains("secret"), "{error}");
+    assert_eq!(refused(Options::new("")).await.to_string(), "'' names no database: it is empty; name a file");
     let error = refused(Options::new("/proc/nowhere/gleaner.db")).await.to_string();
     assert!(error.contains("the directory /proc/nowhere cannot be made"), "{error}");
 }

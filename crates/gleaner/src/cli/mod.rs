@@ -2,9 +2,14 @@
 //!
 //! What goes wrong becomes an exit code in one place, [`Failure`]. Absent on purpose: rules of its own.
 
+mod add;
 mod config;
+mod list;
 mod paint;
 mod policy;
+mod serve;
+mod table;
+mod try_url;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -16,6 +21,7 @@ use clap::{Parser, Subcommand};
 
 use crate::config::dirs::{self, Env};
 use crate::config::{CONFIG_VARIABLE, Config, ENV_PREFIX, File, Flag, Inputs, Loaded};
+use crate::service::{Service, ServiceError};
 use paint::Paint;
 
 const AFTER_HELP: &str = "\
@@ -51,6 +57,14 @@ struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Poll what is due, until told to stop
+    Serve(serve::Args),
+    /// Look at a URL: what would be stored of it, and what skipped; stores nothing
+    Try(try_url::Args),
+    /// Add a source
+    Add(add::Args),
+    /// List sources, and how they are
+    List(list::Args),
     /// Print the configuration in effect, and where each value came from
     Config(config::Args),
     /// Look at policies: what failures do to sources
@@ -66,6 +80,9 @@ pub enum Failure {
     /// The configuration is wrong.
     #[error("the configuration is wrong:\n{0}")]
     Config(String),
+    /// What was asked for could not be done.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
     /// Standard output cannot be written to.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -76,7 +93,8 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Config(_) => 2,
-            Self::Output(_) => 1,
+            Self::Service(ServiceError::BadUrl(_) | ServiceError::Invalid(_)) => 2,
+            Self::Service(_) | Self::Output(_) => 1,
         }
     }
 }
@@ -86,6 +104,18 @@ struct Context<'a> {
     loaded: Loaded,
     out: &'a mut dyn Write,
     paint: Paint,
+}
+
+impl Context<'_> {
+    /// The service over the configured database.
+    async fn service(&self) -> Result<Service, Failure> {
+        Ok(Service::open(self.loaded.config.clone()).await?)
+    }
+}
+
+/// Runs what waits for others.
+fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
 }
 
 /// Runs gleaner with the process's arguments and environment.
@@ -124,6 +154,10 @@ fn run(cli: &Cli, env: Env) -> Result<(), Failure> {
     match &cli.command {
         Command::Config(args) => config::run(args, &mut context)?,
         Command::Policy(args) => policy::run(args, &mut context)?,
+        Command::Serve(args) => block_on(serve::run(args, &mut context))?,
+        Command::Try(args) => block_on(try_url::run(args, &mut context))?,
+        Command::Add(args) => block_on(add::run(args, &mut context))?,
+        Command::List(args) => block_on(list::run(args, &mut context))?,
     }
     Ok(out.flush()?)
 }

@@ -97,6 +97,15 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether it is about the database as a whole, so that trying a part of the work alone is no use.
+    pub fn is_for_all(&self) -> bool {
+        match self {
+            Self::ReadOnly { .. } | Self::Locked { .. } | Self::Full { .. } => true,
+            Self::Database { source, .. } => source.as_database_error().is_none(),
+            _ => false,
+        }
+    }
+
     /// Sorts a driver's error by its code, never by its text.
     pub(super) fn from_driver(database: &str, source: sqlx::Error) -> Self {
         let database = database.to_owned();

@@ -32,6 +32,9 @@ mod sql;
 
 pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
     let fail = |error| StoreError::from_driver(path, error);
+    if path.is_empty() {
+        return Err(StoreError::BadUrl { url: String::new(), why: "it is empty; name a file".into() });
+    }
     if let Some(directory) = Path::new(path).parent().filter(|directory| !directory.as_os_str().is_empty()) {
         std::fs::create_dir_all(directory).map_err(|error| StoreError::BadUrl {
             url: path.to_owned(),

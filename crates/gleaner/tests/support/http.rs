@@ -157,6 +157,8 @@ struct State {
     replies: HashMap<String, Vec<Reply>>,
     received: Vec<Received>,
     connections: usize,
+    /// By host as the client names it: requests under way, and the most there ever were.
+    under_way: HashMap<String, (usize, usize)>,
 }
 
 /// The server; it stops when dropped.
@@ -224,6 +226,11 @@ impl Server {
         self.state.lock().unwrap().received.clone()
     }
 
+    /// The most requests that were ever under way at once for one host, as clients name it.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.state.lock().unwrap().under_way.values().map(|(_, most)| *most).max().unwrap_or(0)
+    }
+
     /// How many connections were made so far.
     pub(crate) fn connections(&self) -> usize {
         self.state.lock().unwrap().connections
@@ -279,9 +286,13 @@ impl OverTcp for TlsStream<TcpStream> {
 
 async fn serve(mut stream: impl OverTcp, connection: usize, state: &Mutex<State>) {
     while let Some(request) = read_request(&mut stream, connection).await {
+        let host = request.header("host").unwrap_or_default();
         let reply = {
             let mut state = state.lock().unwrap();
             let path = request.path.clone();
+            let (now, most) = state.under_way.entry(host.clone()).or_default();
+            *now += 1;
+            *most = (*most).max(*now);
             state.received.push(request);
             match state.replies.get_mut(&path) {
                 Some(replies) if replies.len() > 1 => replies.pop(),
@@ -289,10 +300,15 @@ async fn serve(mut stream: impl OverTcp, connection: usize, state: &Mutex<State>
                 None => Some(Reply::status(404)),
             }
         };
+        let mut goes_on = true;
         for step in reply.map(Reply::steps).unwrap_or_default() {
-            if !take(&mut stream, step).await {
-                return;
-            }
+            goes_on = goes_on && take(&mut stream, step).await;
+        }
+        if let Some((now, _)) = state.lock().unwrap().under_way.get_mut(&host) {
+            *now -= 1;
+        }
+        if !goes_on {
+            return;
         }
     }
 }

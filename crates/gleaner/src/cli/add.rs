@@ -1,0 +1,59 @@
+//! `gleaner add`: a source, by its URL.
+
+use gleaner_core::source::Interval;
+use gleaner_core::time::Span;
+
+use super::{Context, Failure};
+use crate::service::NewSource;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A feed's address
+    url: String,
+    /// What to call it
+    #[arg(long)]
+    name: Option<String>,
+    /// The collection it goes into [default: default]
+    #[arg(long)]
+    collection: Option<String>,
+    /// Minutes between two polls [default: as configured]
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
+    interval: Option<u32>,
+    /// Seconds to leave its host alone after it
+    #[arg(long, value_name = "SECONDS")]
+    delay: Option<u32>,
+    /// The policy it goes by [default: as configured]
+    #[arg(long)]
+    policy: Option<String>,
+    /// Leave out what was published before now
+    #[arg(long)]
+    no_backfill: bool,
+    /// For programs: JSON instead of words
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+    let source = NewSource {
+        name: args.name.clone(),
+        collection: args.collection.clone(),
+        interval: args.interval.map_or(Interval::Default, Interval::Minutes),
+        poll_delay: args.delay.map(|seconds| Span::from_secs(seconds.into())),
+        policy: args.policy.clone(),
+        backfill: !args.no_backfill,
+        ..NewSource::feed(&args.url)
+    };
+    let added = context.service().await?.add(&source).await?;
+    if args.json {
+        writeln!(context.out, "{}", serde_json::json!({ "id": added.id, "is_new": added.is_new }))?;
+    } else if added.is_new {
+        writeln!(
+            context.out,
+            "added {} as source {}; a running gleaner polls it within a second",
+            args.url, added.id
+        )?;
+    } else {
+        writeln!(context.out, "{} is there already, as source {}", args.url, added.id)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! `gleaner try`: what a URL is, and what would be stored of it.
+
+use super::table::{aligned, shortened};
+use super::{Context, Failure};
+use crate::service::{Trial, TrialEntry, try_url};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A feed, or a page that names one
+    url: String,
+    /// For programs: JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+    let trial = try_url(&context.loaded.config, &args.url).await?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&trial).unwrap_or_default();
+        writeln!(context.out, "{text}")?;
+    } else {
+        context.out.write_all(shown(&trial, context.paint).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn shown(trial: &Trial, paint: super::paint::Paint) -> String {
+    if !trial.feeds.is_empty() {
+        let feeds: String = trial.feeds.iter().map(|feed| format!("  {}\n", shortened(feed, 500))).collect();
+        return format!("{} is a page that names these feeds; try or add one of them:\n{feeds}", trial.url);
+    }
+    let title = trial.title.as_deref().unwrap_or("(without a title)");
+    let mut rows = vec![["published", "verdict", "title", "link"].map(str::to_owned).to_vec()];
+    rows.extend(trial.entries.iter().map(row));
+    let notes: String = trial.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let stored = trial.entries.iter().filter(|entry| entry.verdict == "stored").count();
+    let counts = format!("{} entries, {stored} would be stored; nothing was.", trial.entries.len());
+    format!("{}\n{}\n\n{}\n{notes}{counts}\n", paint.bold(shortened(title, 100)), trial.url, aligned(&rows))
+}
+
+fn row(entry: &TrialEntry) -> Vec<String> {
+    vec![
+        entry.published_at.map_or("-".to_owned(), |at| at.to_string()),
+        entry.verdict.clone(),
+        shortened(entry.title.as_deref().unwrap_or(&entry.body), 60),
+        shortened(entry.url.as_deref().unwrap_or("-"), 200),
+    ]
+}

@@ -1,0 +1,260 @@
+//! One try at a source: fetched, read, and held against what is known. Every way it can fail is an outcome.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use futures_util::FutureExt as _;
+use gleaner_core::classify::Fault;
+use gleaner_core::identity::{Filter, Seen, Sifted, sift};
+use gleaner_core::link;
+use gleaner_core::outcome::{Failure, Outcome};
+use gleaner_core::schedule::Hints;
+use gleaner_core::source::Kind;
+use gleaner_core::time::{Span, Time};
+use serde::{Deserialize, Serialize};
+use url::Url;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Inner;
+use crate::fetch::{Request, Response, Validators};
+use crate::read::{self, Document, Page};
+use crate::store::{HostKey, Memory, Move, Source};
+
+/// Makes a document of a page, or says why it is none. Runs off the async threads.
+pub type Reader = fn(&Page<'_>) -> Result<Document, Fault>;
+
+/// What reads which kind of source.
+#[derive(Clone, Copy)]
+pub struct Readers {
+    /// Feeds.
+    pub feed: Reader,
+    /// Pages whose content changes.
+    pub website: Reader,
+    /// Index pages.
+    pub watchlist: Reader,
+    /// Timelines on X.
+    pub x: Reader,
+}
+
+/// Raised when a reader makes something else of the same bytes: then validators of before are not used.
+const READER_VERSION: i64 = 1;
+
+/// What came of a try.
+pub(super) struct Attempt {
+    pub(super) outcome: Outcome,
+    /// What of the document is new; none where there was nothing to read.
+    pub(super) found: Option<Sifted>,
+    /// What to remember of the server; none: what it was.
+    pub(super) memory: Option<Memory>,
+    /// Where the source has moved for good.
+    pub(super) moved: Option<Move>,
+    pub(super) status: Option<u16>,
+    pub(super) bytes: u64,
+    pub(super) duration: Span,
+}
+
+impl Default for Readers {
+    fn default() -> Self {
+        let unknown: Reader = |_| Err(Fault::Unreadable("this version of gleaner reads feeds only".into()));
+        Self { feed: read::feed::read, website: unknown, watchlist: unknown, x: unknown }
+    }
+}
+
+impl Readers {
+    fn of(&self, kind: Kind) -> Reader {
+        match kind {
+            Kind::Feed => self.feed,
+            Kind::Website => self.website,
+            Kind::Watchlist => self.watchlist,
+            Kind::X => self.x,
+        }
+    }
+}
+
+impl Attempt {
+    fn failed(failure: Failure) -> Self {
+        let status = failure.status;
+        Self { outcome: Outcome::Failed(failure), status, ..Self::nothing() }
+    }
+
+    fn nothing() -> Self {
+        Self {
+            outcome: Outcome::NotModified { retry_after: None },
+            found: None,
+            memory: None,
+            moved: None,
+            status: None,
+            bytes: 0,
+            duration: Span::ZERO,
+        }
+    }
+}
+
+/// Tries a source once. A panic on the way is a failure of ours, like a store that cannot be read.
+pub(super) async fn attempt(inner: &Inner, source: &Source) -> Attempt {
+    let begun = Instant::now();
+    let tried = AssertUnwindSafe(fetch_and_read(inner, source)).catch_unwind().await;
+    let attempt = match tried {
+        Ok(Ok(attempt)) => attempt,
+        Ok(Err(failure)) => Attempt::failed(failure),
+        Err(panic) => Attempt::failed(panicked(&*panic)),
+    };
+    let duration = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Attempt { duration: Span::from_millis(duration), ..attempt }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let words = panic.downcast_ref::<&str>().copied();
+    let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Fault::Internal(format!("panicked: {}", words.unwrap_or("without a word"))).into_failure(None)
+}
+
+async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Attempt, Failure> {
+    let request = request(source).map_err(|fault| fault.into_failure(None))?;
+    let now = inner.cx.clock.now();
+    let response = inner.cx.fetcher.fetch(&request, now).await?;
+    let retry_after = response.hints.retry_after;
+    let attempt = Attempt { status: Some(response.status), bytes: response.wire_bytes, ..Attempt::nothing() };
+    let body_hash = xxh3_64(&response.body) as i64;
+    if response.not_modified || is_current(source) && source.memory.body_hash == Some(body_hash) {
+        let memory = remember_unchanged(source, &response, now);
+        let moved = moved(source, &memory, now, true);
+        let memory = (memory != source.memory).then_some(memory);
+        return Ok(Attempt { outcome: Outcome::NotModified { retry_after }, memory, moved, ..attempt });
+    }
+    // Without a success so far nothing can have been seen.
+    let known = match source.health.last_success_at {
+        Some(_) => inner.recorder.known(source.id).await.map_err(|error| {
+            Fault::Internal(format!("what is known of it could not be read: {error}")).into_failure(None)
+        })?,
+        None => Vec::new(),
+    };
+    let (document_hints, complete, found, response) =
+        read_and_sift(inner, source, response, known, now).await?;
+    let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..document_hints };
+    let redirect = observe_redirect(source, &response, now);
+    let memory = if complete {
+        Memory {
+            etag: response.validators.etag,
+            last_modified: response.validators.last_modified,
+            body_hash: Some(body_hash),
+            reader_version: Some(READER_VERSION),
+            hints,
+            redirect,
+            cursor: source.memory.cursor.clone(),
+        }
+    } else {
+        // Validators of a document that ended early would hide its end for ever.
+        Memory { hints, redirect, ..source.memory.clone() }
+    };
+    let moved = moved(source, &memory, now, found.skipped.known > 0);
+    let outcome = Outcome::Fetched { retry_after };
+    Ok(Attempt { outcome, found: Some(found), memory: Some(memory), moved, ..attempt })
+}
+
+/// What this version of the reader has read, so that it may be asked for changes only.
+fn is_current(source: &Source) -> bool {
+    source.memory.reader_version == Some(READER_VERSION)
+}
+
+fn request(source: &Source) -> Result<Request, Fault> {
+    let url = Url::parse(&source.settings.url)
+        .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", source.settings.url)))?;
+    let accept = match source.settings.kind {
+        Kind::Feed => read::feed::ACCEPT,
+        Kind::Website | Kind::Watchlist => "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5",
+        Kind::X => "application/json",
+    };
+    let validators = if is_current(source) {
+        let Memory { etag, last_modified, .. } = source.memory.clone();
+        Validators { etag, last_modified }
+    } else {
+        Validators::default()
+    };
+    Ok(Request { accept: accept.to_owned(), validators, ..Request::new(url) })
+}
+
+/// Parsing and text extraction are work for the processor: off the async threads, panics and all.
+async fn read_and_sift(
+    inner: &Inner,
+    source: &Source,
+    response: Response,
+    known: Vec<Seen>,
+    now: Time,
+) -> Result<(Hints, bool, Sifted, Response), Failure> {
+    let reader = inner.cx.readers.of(source.settings.kind);
+    let first_poll = source.health.last_success_at.is_none();
+    let max_age = inner.cx.config.source.max_article_age;
+    let filter = Filter::new(now, max_age, first_poll, source.settings.backfill, source.created_at);
+    let work = move || {
+        let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
+        let document = reader(&page)?;
+        let found = sift(document.entries, &known, &filter, document.complete, now, read::body_text);
+        Ok((document.hints, document.complete, found, response))
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(read) => read.map_err(|fault: Fault| Failure { status: Some(200), ..fault.into_failure(None) }),
+        Err(error) => Err(panicked(&*error.into_panic())),
+    }
+}
+
+/// What changes when the document has not: validators and freshness that came with the 304, and redirects.
+fn remember_unchanged(source: &Source, response: &Response, now: Time) -> Memory {
+    let old = source.memory.clone();
+    let validators = response.validators.clone();
+    let (max_age, expires) = (response.hints.max_age, response.hints.expires);
+    Memory {
+        etag: validators.etag.or(old.etag),
+        last_modified: validators.last_modified.or(old.last_modified),
+        hints: Hints {
+            max_age: max_age.or(old.hints.max_age),
+            expires: expires.or(old.hints.expires),
+            ..old.hints
+        },
+        redirect: observe_redirect(source, response, now),
+        ..old
+    }
+}
+
+/// A permanent redirect under observation, as kept in [`Memory::redirect`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Redirect {
+    to: String,
+    since: Time,
+    count: u32,
+}
+
+/// How often the same target must be seen, and over how long, before it is believed.
+const SIGHTINGS: u32 = 3;
+const SIGHTED_OVER: Span = Span::from_hours(48);
+
+/// Counts sightings of the same permanent target; another target, or none, starts anew.
+fn observe_redirect(source: &Source, response: &Response, now: Time) -> Option<String> {
+    let to = response.moved_to()?.to_string();
+    let before =
+        source.memory.redirect.as_deref().and_then(|text| serde_json::from_str::<Redirect>(text).ok());
+    let redirect = match before {
+        Some(before) if before.to == to => Redirect { count: before.count.saturating_add(1), ..before },
+        _ => Redirect { to, since: now, count: 1 },
+    };
+    serde_json::to_string(&redirect).ok()
+}
+
+/// Whether a source has moved for good: the same URL on https at once; else where the same target was seen often
+/// enough, for long enough, and has posts that we know.
+fn moved(source: &Source, memory: &Memory, now: Time, shares_posts: bool) -> Option<Move> {
+    let redirect: Redirect = serde_json::from_str(memory.redirect.as_deref()?).ok()?;
+    let same_on_https = source.settings.url.strip_prefix("http://").is_some_and(|rest| {
+        redirect
+            .to
+            .strip_prefix("https://")
+            .is_some_and(|to| to.trim_end_matches('/') == rest.trim_end_matches('/'))
+    });
+    let believed = redirect.count >= SIGHTINGS && now.since(redirect.since) >= SIGHTED_OVER && shares_posts;
+    (same_on_https || believed).then(|| Move {
+        canonical_url: link::canonical(&redirect.to),
+        host: HostKey { name: link::host(&redirect.to).unwrap_or_default(), slot: 0 },
+        url: redirect.to,
+    })
+}

@@ -1,0 +1,50 @@
+//! What is too old goes, at the start of a tick, in batches that hold nobody up.
+
+use gleaner_core::time::{Span, Time};
+
+use super::Context;
+use crate::store::{Cleanup, StoreError};
+
+/// How long after one clean-up the next begins.
+const EVERY: Span = Span::from_mins(10);
+/// Rows of each kind in one transaction.
+const BATCH: u32 = 1000;
+/// Transactions in one tick; the rest waits for the next.
+const BATCHES: u32 = 20;
+/// An entry is forgotten so long after the first document that no longer has it.
+const KEEP_SEEN: Span = Span::from_days(90);
+
+/// Remembers when it last cleaned up.
+#[derive(Debug, Default)]
+pub(super) struct Cleaner {
+    last: Option<Time>,
+}
+
+impl Cleaner {
+    /// Cleans up where it is time to.
+    pub(super) async fn run(&mut self, cx: &Context, now: Time) -> Result<(), StoreError> {
+        if self.last.is_some_and(|last| last <= now && now.since(last) < EVERY) {
+            return Ok(());
+        }
+        self.last = Some(now);
+        let source = &cx.config.source;
+        let cleanup = Cleanup {
+            articles_before: source.max_article_age.map(|age| now - age),
+            posts_before: source.keep_unlinked_posts.map(|age| now - age),
+            seen_before: now - KEEP_SEEN,
+            polls_before: now - source.keep_polls,
+            polls_per_source: source.keep_polls_per_source,
+            batch: BATCH,
+        };
+        for _ in 0..BATCHES {
+            let cleaned = cx.store.clean_up(&cleanup).await?;
+            if cleaned.articles + cleaned.posts + cleaned.seen + cleaned.polls > 0 {
+                tracing::debug!(?cleaned, "cleaned up");
+            }
+            if !cleaned.more {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! Polls what is due, politely, for ever, and loses nothing.
+//!
+//! [`Engine::tick`] does the work of one moment, and [`Engine::run`] is the loop around it that only waits. A poll
+//! is a straight line, shown whole in `poll.rs`. Absent on purpose: rules. Who may be polled when, what is new and
+//! what a failure means is decided in `gleaner_core`; what is due is the store's.
+
+mod attempt;
+mod batch;
+mod cleanup;
+mod poll;
+mod record;
+mod scheduler;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gleaner_core::policy::Policy;
+use gleaner_core::schedule::poll_delay;
+use gleaner_core::time::Span;
+use tokio::sync::{Notify, Semaphore};
+
+pub use attempt::{Reader, Readers};
+pub use scheduler::{Engine, Ticked};
+
+use crate::clock::{Chance, Clock};
+use crate::config::Config;
+use crate::fetch::Fetcher;
+use crate::store::{Lease, Source, Store};
+
+/// Everything that polls share.
+pub struct Context {
+    /// What is kept.
+    pub store: Arc<dyn Store>,
+    /// The one HTTP client.
+    pub fetcher: Fetcher,
+    /// The settings.
+    pub config: Config,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The dice.
+    pub chance: Chance,
+    /// What makes entries of documents.
+    pub readers: Readers,
+}
+
+/// The context with what only the engine needs.
+struct Inner {
+    cx: Context,
+    recorder: record::Recorder,
+    /// One for each host that may be asked at once.
+    permits: Arc<Semaphore>,
+    /// Leases that are ours now.
+    held: Mutex<HashMap<i64, Lease>>,
+    /// Says that a host is done, so that there is room for another.
+    room: Notify,
+    stopping: AtomicBool,
+}
+
+impl Context {
+    /// A source's policy: its own, else the default; one that config no longer has falls back to the default.
+    fn policy(&self, source: &Source) -> &Policy {
+        let own = source.settings.policy.as_ref().and_then(|name| self.config.policies.get(name));
+        own.or_else(|| self.config.default_policy()).unwrap_or(&self.config.policies["standard"])
+    }
+
+    /// How often a source is polled.
+    fn interval(&self, source: &Source) -> Span {
+        source.settings.interval.resolve(self.config.source.poll_interval)
+    }
+
+    /// The pause after a source, before its host is asked again.
+    fn delay(&self, source: &Source, host: &str) -> Span {
+        let overridden = self.config.source.host_overrides.get(host).and_then(|host| host.poll_delay);
+        let of_kind = self.config.source.poll_delay.get(&source.settings.kind).copied();
+        poll_delay(source.settings.poll_delay, overridden, of_kind)
+    }
+}
+
+impl Inner {
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Lease>> {
+        self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,140 @@
+//! A poll, whole: tried, decided, committed.
+
+use gleaner_core::health::{Decision, StatusEventKind, decide};
+use gleaner_core::identity::Sifted;
+use gleaner_core::outcome::Level;
+use gleaner_core::schedule::{HostState, Situation};
+use gleaner_core::time::{Span, Time};
+
+use super::attempt::{Attempt, attempt};
+use super::record::Shared;
+use super::{Context, Inner};
+use crate::log::Shown;
+use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source};
+
+/// What a poll leaves to whoever runs the host.
+pub(super) struct Polled {
+    /// The host was given back with it.
+    pub(super) released: bool,
+}
+
+/// Polls one claimed source. Whatever happens on the way, exactly one outcome is committed; only a store failure
+/// returns early, and then the lease runs out and the source is due again. Where `end` is given, the host is given
+/// back with the commit, to be left alone for so long; so it is when the host asks for it.
+pub(super) async fn poll(inner: &Inner, lease: Lease, source: Source, end: Option<Span>) -> Shared<Polled> {
+    let attempt = attempt(inner, &source).await;
+    let now = inner.cx.clock.now();
+    let decision = decision(&inner.cx, &source, &attempt, now);
+    let free_at = end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
+    let released = end.is_some() || decision.host_hold_until.is_some();
+    let release = released.then_some(Release { lease, free_at });
+    let told = Told::of(&inner.cx, &source, &attempt, &decision);
+    let committed = inner.recorder.commit(commit(lease, &source, attempt, decision, now), release).await?;
+    match committed {
+        Committed::Stored { new, changed } => told.log(&source, new.len(), changed.len()),
+        Committed::Discarded => {
+            tracing::debug!(url = %Shown(&source.settings.url), "a poll was overtaken; discarded")
+        }
+    }
+    Ok(Polled { released })
+}
+
+fn decision(cx: &Context, source: &Source, attempt: &Attempt, now: Time) -> Decision {
+    let memory = attempt.memory.as_ref().unwrap_or(&source.memory);
+    let at = Situation {
+        health: &source.health,
+        hints: &memory.hints,
+        host: &HostState::default(),
+        interval: cx.interval(source),
+        policy: cx.policy(source),
+    };
+    decide(&at, &attempt.outcome, now, cx.chance.jitter())
+}
+
+/// The whole verdict, ready to be written.
+fn commit(lease: Lease, source: &Source, attempt: Attempt, decision: Decision, now: Time) -> Commit {
+    let Sifted { new, changed, remember, vanished, skipped } = attempt.found.unwrap_or_default();
+    let failure = attempt.outcome.failure();
+    let poll = PollRecord {
+        at: now,
+        outcome: attempt.outcome.name().to_owned(),
+        error: failure.map(|failure| (failure.kind, failure.message.clone())),
+        status_code: attempt.status,
+        duration: attempt.duration,
+        bytes: attempt.bytes,
+        skipped,
+        rule: decision.next.map(|next| next.why.name().to_owned()),
+    };
+    let events = decision.events.iter().map(|event| NewEvent {
+        kind: event.kind.name().to_owned(),
+        source_id: Some(source.id),
+        payload: serde_json::json!({
+            "url": source.settings.url,
+            "reason": event.reason,
+            "status": decision.health.status().name(),
+            "next_poll_at": decision.next.map(|next| next.at),
+        })
+        .to_string(),
+    });
+    Commit {
+        lease,
+        source_id: source.id,
+        fence: source.fence,
+        was: source.health.clone(),
+        next_poll_at: decision.next.map(|next| next.at),
+        host_hold_until: decision.host_hold_until,
+        memory: attempt.memory,
+        moved: attempt.moved,
+        new,
+        changed,
+        remember,
+        vanished,
+        articles: Vec::new(),
+        poll,
+        events: events.collect(),
+        health: decision.health,
+    }
+}
+
+/// What the log says of a poll once it is recorded.
+struct Told {
+    failure: Option<(Level, &'static str, Option<u16>, String)>,
+    set_aside: Option<(String, u32)>,
+    recovered: Option<String>,
+}
+
+impl Told {
+    fn of(cx: &Context, source: &Source, attempt: &Attempt, decision: &Decision) -> Self {
+        let failure = attempt.outcome.failure().map(|failure| {
+            let level = cx.policy(source).rule(failure.kind).level;
+            (level, failure.kind.name(), failure.status, failure.message.clone())
+        });
+        let event = |kinds: &[StatusEventKind]| {
+            decision.events.iter().find(|event| kinds.contains(&event.kind)).map(|event| event.reason.clone())
+        };
+        let count = decision.health.failing.as_ref().map_or(0, |row| row.count);
+        let set_aside =
+            event(&[StatusEventKind::Quarantined, StatusEventKind::Disabled]).map(|reason| (reason, count));
+        Self { failure, set_aside, recovered: event(&[StatusEventKind::Recovered]) }
+    }
+
+    /// One line a failed poll, and one a change that people should hear of. Sources go by their URL.
+    fn log(self, source: &Source, new: usize, changed: usize) {
+        let url = Shown(&source.settings.url);
+        match &self.failure {
+            Some((Level::Warn, error_type, status_code, error)) => {
+                tracing::warn!(%url, error_type, status_code, error = %Shown(error), "poll failed");
+            }
+            Some((Level::Error, error_type, status_code, error)) => {
+                tracing::error!(%url, error_type, status_code, error = %Shown(error), "poll failed");
+            }
+            None => tracing::debug!(%url, new, changed, "polled"),
+        }
+        if let Some((reason, count)) = &self.set_aside {
+            tracing::warn!(%url, reason = %Shown(reason), count, "feed disabled");
+        }
+        if let Some(reason) = &self.recovered {
+            tracing::info!(%url, reason = %Shown(reason), "feed recovered");
+        }
+    }
+}

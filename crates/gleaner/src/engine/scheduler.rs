@@ -1,0 +1,217 @@
+//! Due work by host: claims, runs hosts side by side and each host's sources one after another, keeps leases.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use gleaner_core::time::{Span, Time};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::cleanup::Cleaner;
+use super::record::Recorder;
+use super::{Context, Inner, poll};
+use crate::store::{Claim, ClaimRequest, Lease, Release, StoreError};
+
+/// How long a host is ours without a heartbeat.
+const LEASE: Span = Span::from_secs(60);
+/// How many hosts one claim takes.
+const CLAIM: u32 = 100;
+/// How many sources of one host are polled under one lease.
+const PER_HOST: u32 = 50;
+/// How long polls under way have to end when the engine stops.
+const GRACE: Duration = Duration::from_secs(25);
+/// How long the loop waits at most, so that what other processes add is noticed.
+const PAUSE: Span = Span::from_secs(1);
+
+/// Polls what is due.
+pub struct Engine {
+    inner: Arc<Inner>,
+    tasks: JoinSet<()>,
+    cleaner: Cleaner,
+    heartbeat_at: Option<Time>,
+    owner: String,
+}
+
+/// What a tick did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ticked {
+    /// Hosts that were claimed.
+    pub hosts: usize,
+    /// Sources that will be polled.
+    pub sources: usize,
+}
+
+impl Engine {
+    /// An engine that has done nothing yet; `owner` names it among workers.
+    pub fn new(cx: Context, owner: impl Into<String>) -> Self {
+        let recorder = Recorder::start(&cx.store);
+        let concurrency = cx.config.fetch.concurrency as usize;
+        let inner = Inner {
+            recorder,
+            permits: Arc::new(Semaphore::new(concurrency)),
+            held: Default::default(),
+            room: Default::default(),
+            stopping: Default::default(),
+            cx,
+        };
+        let (inner, owner) = (Arc::new(inner), owner.into());
+        Self { inner, tasks: JoinSet::new(), cleaner: Cleaner::default(), heartbeat_at: None, owner }
+    }
+
+    /// The work of one moment: leases are kept, what is old is cleaned up, and what is due is begun. It does not
+    /// wait for polls.
+    pub async fn tick(&mut self, now: Time) -> Result<Ticked, StoreError> {
+        while let Some(done) = self.tasks.try_join_next() {
+            report(done);
+        }
+        self.keep_leases(now).await?;
+        self.cleaner.run(&self.inner.cx, now).await?;
+        let room = self.most().saturating_sub(self.tasks.len());
+        if room == 0 || self.inner.is_stopping() {
+            return Ok(Ticked::default());
+        }
+        let request = ClaimRequest {
+            now,
+            lease: LEASE,
+            owner: self.owner.clone(),
+            hosts: u32::try_from(room).unwrap_or(CLAIM).min(CLAIM),
+            per_host: PER_HOST,
+        };
+        let claims = self.inner.cx.store.claim(&request).await?;
+        let ticked =
+            Ticked { hosts: claims.len(), sources: claims.iter().map(|claim| claim.sources.len()).sum() };
+        for claim in claims {
+            self.inner.held().insert(claim.lease.host_id, claim.lease);
+            self.tasks.spawn(work(Arc::clone(&self.inner), claim));
+        }
+        Ok(ticked)
+    }
+
+    /// Waits until nothing is under way.
+    pub async fn idle(&mut self) {
+        while let Some(done) = self.tasks.join_next().await {
+            report(done);
+        }
+    }
+
+    /// Ticks until nothing is due any more at this moment, and waits for all of it.
+    pub async fn run_due(&mut self, now: Time) -> Result<Ticked, StoreError> {
+        let mut all = Ticked::default();
+        loop {
+            let ticked = self.tick(now).await?;
+            all.hosts += ticked.hosts;
+            all.sources += ticked.sources;
+            if ticked.hosts == 0 && self.tasks.is_empty() {
+                return Ok(all);
+            }
+            if self.tasks.len() >= self.most() || ticked.hosts == 0 {
+                self.tasks.join_next().await.into_iter().for_each(report);
+            }
+        }
+    }
+
+    /// Ticks for ever, until `stop` is there; then lets polls end, and gives back what is left.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let now = self.inner.cx.clock.now();
+            let claimed = match self.tick(now).await {
+                Ok(ticked) => ticked.hosts,
+                Err(error) => {
+                    tracing::error!(%error, "the scheduler cannot reach its database; trying again");
+                    0
+                }
+            };
+            if claimed == CLAIM as usize && self.tasks.len() < self.most() {
+                continue;
+            }
+            let pause = tokio::time::sleep(self.inner.cx.clock.real(PAUSE));
+            tokio::select! {
+                () = &mut stop => break,
+                () = pause => {}
+                () = self.inner.room.notified(), if !self.tasks.is_empty() => {}
+            }
+        }
+        self.stop().await;
+    }
+
+    /// No new claims; polls under way get a while; leases are given back.
+    async fn stop(mut self) {
+        self.inner.stopping.store(true, Ordering::Relaxed);
+        tracing::info!(hosts = self.tasks.len(), "stopping: waiting for polls under way");
+        if tokio::time::timeout(GRACE, self.idle()).await.is_err() {
+            tracing::warn!(hosts = self.tasks.len(), "stopping: polls that did not end are given up");
+            self.tasks.shutdown().await;
+        }
+        let left: Vec<Release> =
+            self.inner.held().drain().map(|(_, lease)| Release { lease, free_at: None }).collect();
+        if let Err(error) = self.inner.cx.store.release(&left).await {
+            tracing::error!(%error, "leases could not be given back; they run out by themselves");
+        }
+    }
+
+    /// Hosts that are under way or wait for their turn.
+    fn most(&self) -> usize {
+        2 * self.inner.cx.config.fetch.concurrency as usize
+    }
+
+    /// Moves the end of our leases, well before they run out.
+    async fn keep_leases(&mut self, now: Time) -> Result<(), StoreError> {
+        let due = self.heartbeat_at.is_none_or(|at| now >= at || at > now + LEASE);
+        if !due {
+            return Ok(());
+        }
+        self.heartbeat_at = Some(now + Span::from_secs(20));
+        let leases: Vec<Lease> = self.inner.held().values().copied().collect();
+        if leases.is_empty() {
+            return Ok(());
+        }
+        let kept = self.inner.cx.store.heartbeat(&leases, now + LEASE).await?;
+        for lost in leases.iter().filter(|lease| !kept.contains(lease)) {
+            tracing::warn!(host_id = lost.host_id, "a lease was lost; what it polls is discarded");
+        }
+        Ok(())
+    }
+}
+
+fn report(done: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = done
+        && error.is_panic()
+    {
+        tracing::error!(%error, "a host's task panicked; its lease runs out and its sources are due again");
+    }
+}
+
+/// Polls a host's sources one after another, and gives the host back. A pause after a source is kept by the host's
+/// row, not here, so that it holds across restarts and workers.
+async fn work(inner: Arc<Inner>, claim: Claim) {
+    let Ok(_permit) = inner.permits.acquire().await else { return };
+    let lease = claim.lease;
+    let mut sources = claim.sources.into_iter().peekable();
+    let mut released = false;
+    while let Some(source) = sources.next() {
+        if inner.is_stopping() {
+            break;
+        }
+        let delay = inner.cx.delay(&source, &claim.host);
+        let last = sources.peek().is_none() || delay > Span::ZERO;
+        match poll::poll(&inner, lease, source, last.then_some(delay)).await {
+            Ok(polled) => released = polled.released,
+            Err(error) => {
+                tracing::error!(host = claim.host, %error, "a poll could not be recorded; it is due again when the lease runs out");
+                inner.held().remove(&lease.host_id);
+                inner.room.notify_one();
+                return;
+            }
+        }
+        if released {
+            break;
+        }
+    }
+    if !released && let Err(error) = inner.recorder.release(Release { lease, free_at: None }).await {
+        tracing::error!(host = claim.host, %error, "a lease could not be ended; it runs out by itself");
+    }
+    inner.held().remove(&lease.host_id);
+    inner.room.notify_one();
+}

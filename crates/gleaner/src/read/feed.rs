@@ -1,0 +1,63 @@
+//! Feeds: what `gleaner_feed` reads, as entries and hints.
+
+use gleaner_core::classify::Fault;
+use gleaner_core::post::Entry;
+use gleaner_core::schedule::{Hints, WINDOW_ENTRIES};
+use gleaner_core::time::{Span, Time};
+use gleaner_feed::{Options, Text, TextKind};
+
+use super::{Document, Page};
+
+/// What a feed's server is asked for.
+pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
+    application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, */*;q=0.5";
+
+/// Reads a feed.
+pub fn read(page: &Page<'_>) -> Result<Document, Fault> {
+    let content_type = std::str::from_utf8(page.content_type).ok();
+    let options = Options { content_type, url: Some(page.url.as_str()), ..Options::default() };
+    let feed =
+        gleaner_feed::parse(page.body, &options).map_err(|error| Fault::Unreadable(error.to_string()))?;
+    let complete = !feed.repairs.truncated && !feed.repairs.entries_dropped;
+    let hints = hints(&feed);
+    let title = feed.title.as_ref().map(Text::plain).filter(|title| !title.is_empty());
+    Ok(Document { title, hints, complete, entries: feed.entries.into_iter().map(entry).collect() })
+}
+
+fn entry(entry: gleaner_feed::Entry) -> Entry {
+    let url = entry.url().map(str::to_owned);
+    let author = entry.author().map(str::to_owned);
+    let content = entry.content.map(|content| content.text).filter(|text| !text.is_blank()).or(entry.summary);
+    Entry {
+        guid: entry.id,
+        url,
+        title: entry.title.as_ref().map(Text::plain).filter(|title| !title.is_empty()),
+        raw_content: content.map(html),
+        author,
+        published_at: entry.published.or(entry.updated).map(Time::from_millis),
+    }
+}
+
+/// A text as HTML: plain text is escaped, so that a `<` in it stays one.
+fn html(text: Text) -> String {
+    match text.kind {
+        TextKind::Plain if text.value.contains(['<', '>', '&']) => {
+            text.value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+        }
+        _ => text.value,
+    }
+}
+
+fn hints(feed: &gleaner_feed::Feed) -> Hints {
+    let schedule = &feed.schedule;
+    let dates = || feed.entries.iter().filter_map(|entry| entry.published.or(entry.updated));
+    let dated = dates().count() >= WINDOW_ENTRIES;
+    Hints {
+        ttl: schedule.ttl_minutes.map(|minutes| Span::from_mins(minutes.into())),
+        update_period: schedule.update_interval().map(|seconds| Span::from_secs(seconds.into())),
+        skip_hours: schedule.skip_hours.iter().map(|hour| 1 << hour).sum(),
+        skip_days: schedule.skip_days.iter().map(|day| 1 << day).sum(),
+        oldest_entry: dates().min().filter(|_| dated).map(Time::from_millis),
+        ..Hints::NONE
+    }
+}

@@ -1,0 +1,85 @@
+//! What people and programs do with gleaner: use cases, one function each, over the store and the engine.
+//!
+//! The command line, and later the API and the dashboard, only translate. Absent on purpose: how things look.
+
+mod hand;
+mod sources;
+mod trial;
+
+use std::sync::Arc;
+
+use gleaner_core::link::BadUrl;
+
+pub use crate::store::{Source, SourceFilter, StoreError};
+pub use sources::{Added, NewSource};
+pub use trial::{Trial, TrialEntry, try_url};
+
+use crate::clock::{Chance, Clock, SystemClock};
+use crate::config::{Config, StoreUrl};
+use crate::engine::{Context, Engine, Readers};
+use crate::fetch::{Fetcher, Outside, Unusable};
+use crate::store::{self, Options, Store};
+
+/// Everything a use case needs.
+pub struct Service {
+    store: Arc<dyn Store>,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    chance: Chance,
+}
+
+/// Why a use case failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What was given is no URL.
+    #[error(transparent)]
+    BadUrl(#[from] BadUrl),
+    /// The HTTP client cannot be set up.
+    #[error(transparent)]
+    Client(#[from] Unusable),
+    /// Something that was named is not there.
+    #[error("{0}")]
+    Invalid(String),
+    /// The page cannot be read.
+    #[error("{url}: {why}")]
+    Unreadable {
+        /// Which page.
+        url: String,
+        /// What happened.
+        why: String,
+    },
+}
+
+impl Service {
+    /// Opens the database that config names.
+    pub async fn open(config: Config) -> Result<Self, ServiceError> {
+        let url = match &config.store.url {
+            StoreUrl::Sqlite(path) => format!("sqlite:{}", path.display()),
+            StoreUrl::Postgres(url) => url.expose().to_string(),
+        };
+        let options = Options { max_connections: config.store.max_connections, ..Options::new(url) };
+        let store = store::open(&options).await?;
+        Ok(Self::new(store, config, Arc::new(SystemClock), Chance::new()))
+    }
+
+    /// Over a store that is open already, by another clock and other dice.
+    pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
+        Self { store, config, clock, chance }
+    }
+
+    /// An engine that polls this service's sources; `owner` names it among workers.
+    pub fn engine(&self, owner: &str) -> Result<Engine, ServiceError> {
+        let context = Context {
+            store: Arc::clone(&self.store),
+            fetcher: Fetcher::new(&self.config.fetch, &Outside::default())?,
+            config: self.config.clone(),
+            clock: Arc::clone(&self.clock),
+            chance: Chance::new(),
+            readers: Readers::default(),
+        };
+        Ok(Engine::new(context, owner))
+    }
+}

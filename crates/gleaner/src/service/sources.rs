@@ -1,0 +1,138 @@
+//! Adding and listing sources.
+
+use gleaner_core::link;
+use gleaner_core::schedule::first_poll;
+use gleaner_core::source::{Interval, Kind};
+use gleaner_core::time::Span;
+
+use super::{Service, ServiceError};
+use crate::store::{self, Created, HostKey, Source, SourceFilter, SourceSettings};
+
+/// A source as a person asks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSource {
+    /// What is to be polled.
+    pub url: String,
+    /// What it is.
+    pub kind: Kind,
+    /// What people call it.
+    pub name: Option<String>,
+    /// The collection by its name; none: the default one.
+    pub collection: Option<String>,
+    /// How often it is polled.
+    pub interval: Interval,
+    /// The pause after it.
+    pub poll_delay: Option<Span>,
+    /// Its own policy.
+    pub policy: Option<String>,
+    /// Whether the first poll stores old entries too.
+    pub backfill: bool,
+    /// Polled at once, as a person who adds one expects; else at a random point within its first interval.
+    pub at_once: bool,
+}
+
+impl NewSource {
+    /// A feed that a person adds by hand.
+    pub fn feed(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            kind: Kind::Feed,
+            name: None,
+            collection: None,
+            interval: Interval::Default,
+            poll_delay: None,
+            policy: None,
+            backfill: true,
+            at_once: true,
+        }
+    }
+}
+
+/// What became of a source to be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Added {
+    /// Its id.
+    pub id: i64,
+    /// Whether it is new; else the collection had it already.
+    pub is_new: bool,
+}
+
+impl Service {
+    /// Adds a source.
+    pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
+        let url = link::source_url(&new.url)?;
+        self.check_policy(new.policy.as_deref())?;
+        let collection_id = self.collection_id(new.collection.as_deref().unwrap_or("default")).await?;
+        let now = self.clock.now();
+        let interval = new.interval.resolve(self.config.source.poll_interval);
+        let next_poll_at = if new.at_once { now } else { first_poll(now, interval, self.chance.jitter()).at };
+        let source = store::NewSource {
+            canonical_url: link::canonical(url.as_str()),
+            host: self.host_key(url.as_str()),
+            next_poll_at,
+            settings: SourceSettings {
+                collection_id,
+                url: url.to_string(),
+                kind: new.kind,
+                name: new.name.clone(),
+                interval: new.interval,
+                poll_delay: new.poll_delay,
+                article_selector: None,
+                ignore_selector: None,
+                full_content: false,
+                backfill: new.backfill,
+                ignore_robots: false,
+                policy: new.policy.clone(),
+                secret: None,
+            },
+        };
+        let created = self.store.create_sources(&[source], now).await?;
+        let created = created.first().copied().unwrap_or(Created::Exists(0));
+        Ok(Added { id: created.id(), is_new: matches!(created, Created::New(_)) })
+    }
+
+    /// Lists sources.
+    pub async fn list(
+        &self,
+        filter: &SourceFilter,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Source>, ServiceError> {
+        Ok(self.store.sources(filter, after, limit).await?)
+    }
+
+    /// Which of a host's rows asks for a URL: where it may be asked several times at once, they share the work.
+    pub(super) fn host_key(&self, url: &str) -> HostKey {
+        let name = link::host(url).unwrap_or_default();
+        let slots = self.config.source.host_overrides.get(&name).map_or(1, |host| host.concurrency.max(1));
+        let slot = link_slot(url, slots);
+        HostKey { name, slot }
+    }
+
+    fn check_policy(&self, name: Option<&str>) -> Result<(), ServiceError> {
+        match name {
+            Some(name) if !self.config.policies.contains_key(name) => {
+                let names = self.config.policies.keys().cloned().collect::<Vec<_>>().join(", ");
+                Err(ServiceError::Invalid(format!("there is no policy '{name}'; there are {names}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn collection_id(&self, name: &str) -> Result<i64, ServiceError> {
+        let collections = self.store.collections().await?;
+        collections
+            .iter()
+            .find(|collection| collection.name == name)
+            .map(|collection| collection.id)
+            .ok_or_else(|| {
+                let names = collections.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
+                ServiceError::Invalid(format!("there is no collection '{name}'; there are {names}"))
+            })
+    }
+}
+
+fn link_slot(url: &str, slots: u32) -> u32 {
+    let key = gleaner_core::identity::link_key(url);
+    u32::try_from(key.rem_euclid(i64::from(slots))).unwrap_or(0)
+}

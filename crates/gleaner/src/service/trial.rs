@@ -1,0 +1,102 @@
+//! Trying a URL: what would be stored and what skipped, and why, without storing anything.
+
+use gleaner_core::identity::{Filter, sift};
+use gleaner_core::link;
+use gleaner_core::outcome::Failure;
+use gleaner_core::time::Time;
+use serde::Serialize;
+
+use super::ServiceError;
+use crate::clock::{Clock as _, SystemClock};
+use crate::config::Config;
+use crate::fetch::{Fetcher, Outside, Request};
+use crate::read::{self, Page, discover};
+
+/// What a URL turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Trial {
+    /// Where it was found in the end.
+    pub url: String,
+    /// What it calls itself.
+    pub title: Option<String>,
+    /// Its entries, in its own order.
+    pub entries: Vec<TrialEntry>,
+    /// Where the URL is a page: the feeds that it names.
+    pub feeds: Vec<String>,
+    /// What is wrong with it, though it can be read.
+    pub notes: Vec<String>,
+}
+
+/// An entry, and what would become of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TrialEntry {
+    /// Its title.
+    pub title: Option<String>,
+    /// Where it is read.
+    pub url: Option<String>,
+    /// When it was published.
+    pub published_at: Option<Time>,
+    /// `stored`, or why it would be skipped.
+    pub verdict: String,
+    /// The text it would be stored with.
+    pub body: String,
+}
+
+/// Fetches a URL once and tells what gleaner makes of it. Where it is a page that names feeds, it tells them. It
+/// needs no database.
+pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError> {
+    let url = link::source_url(text)?;
+    let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
+    let now = SystemClock.now();
+    let request = Request { accept: read::feed::ACCEPT.to_owned(), ..Request::new(url.clone()) };
+    let unreadable = |why: String| ServiceError::Unreadable { url: url.to_string(), why };
+    let response =
+        fetcher.fetch(&request, now).await.map_err(|failed| unreadable(Failure::from(failed).message))?;
+    let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
+    match read::feed::read(&page) {
+        Ok(document) => Ok(judge(config, document, response.url.to_string(), now)),
+        Err(fault) => {
+            let feeds = discover::feeds(&response.body, &response.url);
+            if feeds.is_empty() {
+                return Err(unreadable(format!("{fault}, and it names no feed")));
+            }
+            let feeds = feeds.into_iter().map(|feed| feed.url.to_string()).collect();
+            let (title, entries, notes) = (None, Vec::new(), Vec::new());
+            Ok(Trial { url: response.url.to_string(), title, entries, feeds, notes })
+        }
+    }
+}
+
+/// What the next poll of a source that is not new would do with a document.
+fn judge(config: &Config, document: read::Document, url: String, now: Time) -> Trial {
+    let filter = Filter::new(now, config.source.max_article_age, false, false, now);
+    let mut entries = Vec::with_capacity(document.entries.len());
+    for entry in &document.entries {
+        // One by one, so that each tells its own reason; what is twice in the document is told below.
+        let alone = sift(vec![entry.clone()], &[], &filter, true, now, read::body_text);
+        let verdict = match alone.skipped {
+            skipped if skipped.too_old > 0 => "skipped: older than max_article_age_days",
+            skipped if skipped.empty > 0 => "skipped: neither id, link, title nor text",
+            _ => "stored",
+        };
+        entries.push(TrialEntry {
+            title: entry.title.clone(),
+            url: entry.url.clone(),
+            published_at: entry.published_at,
+            verdict: verdict.to_owned(),
+            body: read::body_text(entry),
+        });
+    }
+    let together = sift(document.entries, &[], &filter, true, now, read::body_text);
+    let mut notes = Vec::new();
+    if together.skipped.duplicate > 0 {
+        notes.push(format!(
+            "{} entries repeat the text of another and are stored once",
+            together.skipped.duplicate
+        ));
+    }
+    if !document.complete {
+        notes.push("the document ends early or is too long; its complete entries are read".to_owned());
+    }
+    Trial { url, title: document.title, entries, feeds: Vec::new(), notes }
+}

@@ -1,0 +1,132 @@
+//! The `cooldown` policy: set aside for a time that fits the kind.
+
+use gleaner_core::health::Status;
+use gleaner_core::time::Span;
+
+use super::on_both;
+use super::world::{Answer, World};
+use crate::support::Database;
+
+on_both!(
+    forbidden_quarantined_after_5_for_24h,
+    not_found_quarantined_after_3_for_48h,
+    gone_quarantined_after_1_for_72h,
+    upstream_quarantined_after_10_for_6h,
+    network_quarantined_after_10_for_12h,
+    parse_error_quarantined_after_5_for_24h,
+    any_kind_counts_against_newest_threshold,
+    rate_limited_is_never_quarantined,
+    error_level_failures_are_never_quarantined,
+    unauthorized_is_never_quarantined_under_cooldown,
+    quarantine_is_logged_once,
+    success_after_cooldown_reenables,
+    failure_after_cooldown_starts_a_new_cooldown,
+);
+
+async fn world(db: Database, answer: Answer) -> (World, i64) {
+    let mut world = World::new(db, &["source.policy=cooldown", "fetch.timeout_seconds=0.05"]).await;
+    world.answer("/feed", answer);
+    let id = world.add("a.test", "/feed").await;
+    (world, id)
+}
+
+/// Set aside at the n-th failure in a row, not the one before; not polled until so many hours later, and then polled.
+async fn check(db: Database, answer: Answer, failures: u32, hours: u64) {
+    let (mut world, id) = world(db, answer).await;
+    if failures > 1 {
+        world.poll_times(id, failures - 1).await;
+        assert_eq!(world.source(id).await.health.status(), Status::Failing);
+        world.poll_next(id).await;
+    } else {
+        world.poll_due().await;
+    }
+    let source = world.source(id).await;
+    assert_eq!((source.health.status(), world.failures(id).await), (Status::Quarantined, failures));
+    let asked = world.requests("/feed");
+    world.advance(Span::from_mins(60 * hours - 1));
+    world.poll_due().await;
+    assert_eq!(world.requests("/feed"), asked, "not before it is over");
+    world.advance(Span::from_mins(1));
+    world.poll_due().await;
+    assert_eq!(world.requests("/feed"), asked + 1);
+}
+
+async fn forbidden_quarantined_after_5_for_24h(db: Database) {
+    check(db, Answer::Status(403), 5, 24).await;
+}
+
+async fn not_found_quarantined_after_3_for_48h(db: Database) {
+    check(db, Answer::Status(404), 3, 48).await;
+}
+
+async fn gone_quarantined_after_1_for_72h(db: Database) {
+    check(db, Answer::Status(410), 1, 72).await;
+}
+
+async fn upstream_quarantined_after_10_for_6h(db: Database) {
+    check(db, Answer::Status(503), 10, 6).await;
+}
+
+async fn network_quarantined_after_10_for_12h(db: Database) {
+    check(db, Answer::Reset, 10, 12).await;
+}
+
+async fn parse_error_quarantined_after_5_for_24h(db: Database) {
+    check(db, Answer::body("no feed"), 5, 24).await;
+}
+
+async fn any_kind_counts_against_newest_threshold(db: Database) {
+    let (mut world, id) = world(db, Answer::Status(500)).await;
+    world.poll_times(id, 2).await;
+    world.answer("/feed", Answer::Status(404));
+    let source = world.poll_next(id).await;
+    assert_eq!(source.health.quarantine.expect("set aside at the third").reason, "not_found");
+}
+
+/// Fifty in a row: still only backed off.
+async fn never_set_aside(db: Database, answer: Answer) {
+    let (mut world, id) = world(db, answer).await;
+    world.poll_times(id, 50).await;
+    let source = world.source(id).await;
+    assert_eq!((source.health.status(), world.failures(id).await), (Status::Failing, 50));
+    assert_eq!(source.next_poll_at.unwrap().since(world.now()), Span::from_hours(24));
+}
+
+async fn rate_limited_is_never_quarantined(db: Database) {
+    never_set_aside(db, Answer::Status(429)).await;
+}
+
+async fn error_level_failures_are_never_quarantined(db: Database) {
+    never_set_aside(db, Answer::Status(418)).await;
+}
+
+async fn unauthorized_is_never_quarantined_under_cooldown(db: Database) {
+    never_set_aside(db, Answer::Status(401)).await;
+}
+
+async fn quarantine_is_logged_once(db: Database) {
+    let (mut world, id) = world(db, Answer::Status(404)).await;
+    world.poll_times(id, 5).await;
+    let url = world.source(id).await.settings.url;
+    let lines = world.logs_of("feed disabled", &url);
+    assert_eq!(lines.len(), 1, "and no second one while it lasts: {lines:?}");
+    assert_eq!((lines[0]["level"].as_str(), lines[0]["count"].as_u64()), (Some("WARN"), Some(3)));
+    assert!(lines[0]["reason"].as_str().unwrap().starts_with("404 Not Found"));
+}
+
+async fn success_after_cooldown_reenables(db: Database) {
+    let (mut world, id) = world(db, Answer::Status(410)).await;
+    world.poll_due().await;
+    world.answer("/feed", Answer::feed(&["one"]));
+    let source = world.poll_next(id).await;
+    assert_eq!((source.health.quarantine, source.health.failing), (None, None));
+    assert_eq!(world.source(id).await.health.status(), Status::Healthy);
+}
+
+async fn failure_after_cooldown_starts_a_new_cooldown(db: Database) {
+    let (mut world, id) = world(db, Answer::Status(410)).await;
+    world.poll_due().await;
+    let source = world.poll_next(id).await;
+    let held = source.health.quarantine.expect("set aside again");
+    assert_eq!((held.at, held.retry_at), (world.now(), Some(world.now() + Span::from_hours(72))));
+}

@@ -41,7 +41,7 @@ fn act(path: &str, query: &str, state: &State) -> Result<String, Problem> {
     match path {
         "/expected" => Ok(state.expected().json()),
         "/generation" => {
-            state.set_generation(value(query, "n")?);
+            state.set_generation(u32::try_from(value(query, "n")?).map_err(|_| Problem::Value)?);
             Ok(state.expected().json())
         }
         "/ledger" => Ok(lock(&state.ledger).summary().json()),
@@ -135,17 +135,20 @@ impl FeedRecord {
 
 fn table(feeds: &[FeedRecord]) -> String {
     let names: Vec<_> = FeedRecord::default().counts().iter().map(|(name, _)| *name).collect();
-    let mut table =
-        format!("feed\t{}\tfirst_at\tlast_at\tif_none_match\tif_modified_since\n", names.join("\t"));
+    let mut table = format!(
+        "feed\t{}\tfirst_at\tlast_at\tallowed_at\tif_none_match\tif_modified_since\n",
+        names.join("\t")
+    );
     for (number, feed) in feeds.iter().enumerate() {
         let counts = feed.counts().map(|(_, count)| count.to_string()).join("\t");
         let time = |at: Option<u64>| at.map(|at| at.to_string()).unwrap_or_default();
         let header = |value: &Option<String>| value.clone().unwrap_or_default();
         let _ = writeln!(
             table,
-            "{number}\t{counts}\t{}\t{}\t{}\t{}",
+            "{number}\t{counts}\t{}\t{}\t{}\t{}\t{}",
             time(feed.first_at),
             time(feed.last_at),
+            feed.allowed_at,
             header(&feed.if_none_match),
             header(&feed.if_modified_since)
         );

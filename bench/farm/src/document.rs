@@ -1,7 +1,7 @@
 //! The feeds themselves: rendered whole before anyone asks, so that serving one is a gathering write.
 //!
 //! The long part of an entry comes from a pool that all feeds share, which keeps ten thousand feeds of 53 KB
-//! in a hundred megabytes. Title, link, id, date and first paragraph are each entry's own, so that no two
+//! in less than two hundred megabytes. Title, link, id, date and first paragraph are each entry's own, so that no two
 //! entries say the same.
 
 use std::io::IoSlice;
@@ -73,7 +73,7 @@ pub(crate) struct Documents {
 pub(crate) struct Document {
     atom: bool,
     /// What this feed does not share, in order.
-    own: Vec<u8>,
+    own: Box<[u8]>,
     /// Where in `own` an article of the pool is to be put.
     seams: Vec<(u32, u16)>,
     /// Status line and headers of a full answer.
@@ -121,7 +121,7 @@ impl Document {
         own.push_str(if atom { "</feed>\n" } else { "</channel>\n</rss>\n" });
         let mut document = Self {
             atom,
-            own: own.into_bytes(),
+            own: own.into_bytes().into_boxed_slice(),
             seams,
             head: Vec::new(),
             not_modified: Vec::new(),

@@ -27,6 +27,8 @@ pub struct FeedRecord {
     pub first_at: Option<u64>,
     /// When it was last asked.
     pub last_at: Option<u64>,
+    /// When it may be asked again, by what it was last answered.
+    pub allowed_at: u64,
     /// The last `If-None-Match`.
     pub if_none_match: Option<String>,
     /// The last `If-Modified-Since`.
@@ -79,8 +81,6 @@ pub(crate) enum Ending<'a> {
 struct Memory {
     /// The validators that the feed's reader was last given.
     given: Option<(String, String)>,
-    /// Not to be asked before this.
-    allowed_at: u64,
     requests: u64,
 }
 
@@ -111,7 +111,7 @@ impl Ledger {
         record.requests += 1;
         record.first_at.get_or_insert(now);
         record.last_at = Some(now);
-        record.early += u64::from(now < memory.allowed_at);
+        record.early += u64::from(now < record.allowed_at);
         let Validators { etag, modified } = validators;
         if etag.is_some() || modified.is_some() {
             record.conditional += 1;
@@ -135,7 +135,7 @@ impl Ledger {
     /// Notes how a request ended, and how long its feed is to be left alone.
     pub(crate) fn end(&mut self, feed: u32, host: u32, ending: &Ending, allowed_at: u64) {
         let (record, memory) = (&mut self.records[feed as usize], &mut self.memories[feed as usize]);
-        memory.allowed_at = allowed_at;
+        record.allowed_at = allowed_at;
         self.hosts[host as usize].0 -= 1;
         match ending {
             Ending::Full { etag, last_modified } => {
@@ -160,7 +160,9 @@ impl Ledger {
     }
 
     pub(crate) fn reset(&mut self) {
-        self.records.fill(FeedRecord::default());
+        for record in &mut self.records {
+            *record = FeedRecord { allowed_at: record.allowed_at, ..FeedRecord::default() };
+        }
         self.hosts.iter_mut().for_each(|(busy, most)| *most = *busy);
         self.faults = [0; Fault::ALL.len()];
         self.misdirected = 0;
@@ -197,5 +199,6 @@ impl FeedRecord {
         self.early += other.early;
         self.first_at = [self.first_at, other.first_at].into_iter().flatten().min();
         self.last_at = self.last_at.max(other.last_at);
+        self.allowed_at = self.allowed_at.max(other.allowed_at);
     }
 }

@@ -106,7 +106,7 @@ impl Farm {
     }
 
     /// Renders and serves another generation. Each one adds an entry to every feed and drops its oldest.
-    pub fn set_generation(&self, generation: u64) {
+    pub fn set_generation(&self, generation: u32) {
         self.state.set_generation(generation);
     }
 
@@ -160,8 +160,8 @@ impl Drop for Farm {
 }
 
 impl State {
-    fn set_generation(&self, generation: u64) {
-        let documents = Arc::new(Documents::render(&self.options, &self.pool, generation));
+    fn set_generation(&self, generation: u32) {
+        let documents = Arc::new(Documents::render(&self.options, &self.pool, u64::from(generation)));
         *lock(&self.documents) = documents;
     }
 

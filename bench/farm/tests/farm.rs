@@ -136,7 +136,7 @@ fn the_ledger_counts_what_a_poller_must_not_do() {
     assert_eq!((ledger.asked, ledger.asked_once, ledger.most_requests, ledger.misdirected), (2, 1, 3, 1));
     let total = &ledger.total;
     assert_eq!((total.early, total.unconditional_again, total.wrong_validators), (1, 1, 1));
-    assert_eq!((total.first_at, total.last_at), (Some(0), Some(120_000)));
+    assert_eq!((total.first_at, total.last_at, total.allowed_at), (Some(0), Some(120_000), 180_000));
     farm.reset_ledger();
     assert_eq!(farm.ledger().total.requests, 0);
     // What was given stays known.

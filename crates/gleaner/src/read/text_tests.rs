@@ -19,6 +19,7 @@ const CASES: &[(&str, &str)] = &[
     ("<span>a</span><span>b</span>", "ab"),
     ("<i>Hello</i>, <b>there</b> now!", "Hello, there now!"),
     ("<em><p>a</p></em>b", "a b"),
+    ("a</div>b", "a b"),
     ("a<unknown-element>b</unknown-element>c", "abc"),
     ("a<summary>b</summary>c<option>d", "a b c d"),
     ("a<wbr>b<img src=x alt=y>c", "abc"),

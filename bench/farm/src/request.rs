@@ -1,0 +1,46 @@
+//! As much of HTTP/1.1 requests as the farm needs.
+
+use memchr::memmem;
+
+use crate::ledger::Validators;
+
+/// A request without a body.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) target: &'a str,
+    pub(crate) validators: Validators<'a>,
+    /// The client wants the connection closed.
+    pub(crate) close: bool,
+}
+
+/// How long the head of the request in `bytes` is, once it is there.
+pub(crate) fn head_length(bytes: &[u8]) -> Option<usize> {
+    memmem::find(bytes, b"\r\n\r\n").map(|end| end + 4)
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn parse(head: &'a [u8]) -> Option<Self> {
+        let head = std::str::from_utf8(head).ok()?;
+        let mut lines = head.split("\r\n");
+        let mut words = lines.next()?.split(' ');
+        let (_method, target, version) = (words.next()?, words.next()?, words.next()?);
+        let mut request = Self { target, validators: Validators::default(), close: version != "HTTP/1.1" };
+        for line in lines {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            let value = value.trim_ascii();
+            if name.eq_ignore_ascii_case("if-none-match") {
+                request.validators.etag = Some(value);
+            } else if name.eq_ignore_ascii_case("if-modified-since") {
+                request.validators.modified = Some(value);
+            } else if name.eq_ignore_ascii_case("connection") {
+                request.close |= value.eq_ignore_ascii_case("close");
+            }
+        }
+        Some(request)
+    }
+
+    /// The number in `/feed/12.xml`.
+    pub(crate) fn feed(&self) -> Option<u32> {
+        self.target.strip_prefix("/feed/")?.strip_suffix(".xml")?.parse().ok()
+    }
+}

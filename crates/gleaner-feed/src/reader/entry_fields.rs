@@ -224,7 +224,8 @@ impl<'a> Reader<'a> {
 fn take_tight(entry: &mut Entry) -> Entry {
     fn tighten<T>(list: &mut Vec<T>) -> Vec<T> {
         let mut roomy = std::mem::take(list);
-        *list = roomy.drain(..).collect();
+        list.reserve_exact(roomy.len());
+        list.append(&mut roomy);
         roomy
     }
     let mut taken = std::mem::take(entry);

@@ -11,6 +11,8 @@ mod media;
 mod people;
 mod values;
 
+use std::sync::Arc;
+
 use crate::model::{Entry, Feed, Format, Person, Repairs, Source};
 use crate::xml::attributes::Attributes;
 use crate::xml::names::Element;
@@ -84,6 +86,8 @@ struct Reader<'a> {
     person: Person,
     source: Source,
     latitude: Option<f64>,
+    /// The scheme of the last category.
+    scheme: Option<Arc<str>>,
     groups: u32,
     group: Option<u32>,
     repairs: Repairs,
@@ -116,6 +120,7 @@ impl<'a> Reader<'a> {
             person: Person::default(),
             source: Source::default(),
             latitude: None,
+            scheme: None,
             groups: 0,
             group: None,
             repairs: Repairs::default(),

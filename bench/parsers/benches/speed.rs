@@ -11,7 +11,9 @@ fn speed(criterion: &mut Criterion) {
     group.sample_size(20).throughput(Throughput::Bytes(total as u64));
     for parser in PARSERS {
         group.bench_function(parser.name, |bencher| {
-            bencher.iter(|| documents.iter().filter_map(|document| (parser.read)(&document.bytes)).sum::<usize>());
+            bencher.iter(|| {
+                documents.iter().filter_map(|document| (parser.read)(&document.bytes)).sum::<usize>()
+            });
         });
     }
     group.finish();

@@ -130,7 +130,7 @@ impl Link {
     /// Whether it leads to the page itself, not to another form of it.
     pub(crate) fn is_page(&self) -> bool {
         let pages = ["text/html", "application/xhtml+xml", "html", "xhtml"];
-        let mime = self.mime.as_deref().map(str::trim);
+        let mime = self.mime.as_deref().map(|mime| mime.split(';').next().unwrap_or(mime).trim());
         self.rel == Rel::Alternate
             && mime.is_none_or(|mime| pages.iter().any(|page| mime.eq_ignore_ascii_case(page)))
     }

@@ -11,9 +11,11 @@ mod media;
 mod people;
 mod values;
 
+use std::sync::Arc;
+
 use crate::model::{Entry, Feed, Format, Person, Repairs, Source};
 use crate::xml::attributes::Attributes;
-use crate::xml::names::Element;
+use crate::xml::names::{Element, is_html};
 use crate::xml::namespaces::{Namespace, Namespaces};
 use crate::xml::references::{Decoder, unescape};
 use crate::xml::token::{Tag, Token, Tokenizer};
@@ -84,6 +86,8 @@ struct Reader<'a> {
     person: Person,
     source: Source,
     latitude: Option<f64>,
+    /// The scheme of the last category.
+    scheme: Option<Arc<str>>,
     groups: u32,
     group: Option<u32>,
     repairs: Repairs,
@@ -116,6 +120,7 @@ impl<'a> Reader<'a> {
             person: Person::default(),
             source: Source::default(),
             latitude: None,
+            scheme: None,
             groups: 0,
             group: None,
             repairs: Repairs::default(),
@@ -131,13 +136,7 @@ impl<'a> Reader<'a> {
                 Token::Start(tag) => {
                     self.names.declare(tag.attributes);
                     let (namespace, local) = self.names.split(tag.name);
-                    let element = Element::of(namespace, local);
-                    // An item alone is a feed that lost its head, unless the head is another format's.
-                    let foreign = first.is_some_and(|name| !crate::xml::names::is_html(name));
-                    let headless = element == Element::Item && first.is_some();
-                    if element.is_structure() && !(headless && (foreign || self.is_page(first))) {
-                        self.repairs.no_root = matches!(element, Element::Channel | Element::Item)
-                            && !tag.name.ends_with("entry");
+                    if self.is_root(Element::of(namespace, local), local, first) {
                         return Ok(tag);
                     }
                     first = first.or(Some(tag.name));
@@ -149,6 +148,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether a feed begins with this element; `first` is the first one of the document, if this is another.
+    fn is_root(&mut self, element: Element, local: &str, first: Option<&str>) -> bool {
+        match element {
+            Element::Rss | Element::Rdf | Element::Feed => true,
+            Element::Channel | Element::Item => {
+                // A feed that lost its head; but other formats have channels and items too.
+                let foreign = first.is_some_and(|name| !is_html(name)) || self.is_page(first);
+                self.repairs.no_root = !foreign && !local.eq_ignore_ascii_case("entry");
+                !foreign
+            }
+            _ => false,
+        }
+    }
+
     fn is_page(&self, first: Option<&str>) -> bool {
         self.tokens.doctype.html || first.is_some_and(|name| name.eq_ignore_ascii_case("html"))
     }
@@ -156,7 +169,7 @@ impl<'a> Reader<'a> {
     fn not_a_feed(&self, first: Option<&str>) -> ParseError {
         match first {
             _ if self.is_page(first) => ParseError::Html,
-            Some(name) if crate::xml::names::is_html(name) => ParseError::Html,
+            Some(name) if is_html(name) => ParseError::Html,
             Some(name) => ParseError::Xml { root: name.chars().take(64).collect() },
             None => ParseError::NotAFeed,
         }

@@ -13,7 +13,8 @@ use gleaner_feed::{Options, parse};
 
 fn documents() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let mut files: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
+    let files = fs::read_dir(directory).expect("the fixtures are there");
+    let mut files: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension != "expect"));
     files.sort();
     files

@@ -9,9 +9,11 @@ use gleaner_feed::{Feed, Limits, Options, ParseError, parse};
 
 fn fixtures() -> Vec<(String, Vec<u8>)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
+    let files = fs::read_dir(directory).expect("the fixtures are there").flatten().map(|file| file.path());
     let documents = files.filter(|file| file.extension().is_some_and(|extension| extension != "expect"));
-    documents.map(|file| (file.display().to_string(), fs::read(&file).unwrap())).collect()
+    documents
+        .map(|file| (file.display().to_string(), fs::read(&file).expect("a fixture can be read")))
+        .collect()
 }
 
 fn read(bytes: &[u8]) -> Result<Feed, ParseError> {
@@ -101,7 +103,7 @@ fn limits_are_kept() {
 
 #[test]
 fn json_limits_are_kept() {
-    let items = vec!["{\"title\":\"a long title\"}"; 5].join(",");
+    let items = ["{\"title\":\"a long title\"}"; 5].join(",");
     let document = format!("{{\"items\":[{items}]}}");
     let limits = Limits { entries: 3, field_bytes: 6, ..Limits::default() };
     let feed = parse(document.as_bytes(), &Options { limits, ..Options::default() }).unwrap();

@@ -32,7 +32,10 @@ fn main() {
         }
         let (speed, ratio) = (bytes as f64 / 1e6 / time.as_secs_f64(), rival / time.as_secs_f64());
         let rate = allocations as f64 / (bytes as f64 / 1024.0);
-        println!("| {} | {speed:.0} | {ratio:.2} | {entries} | {failed} | {rate:.2} | {worst:.2} |", parser.name);
+        println!(
+            "| {} | {speed:.0} | {ratio:.2} | {entries} | {failed} | {rate:.2} | {worst:.2} |",
+            parser.name
+        );
     }
 }
 

@@ -55,10 +55,10 @@ fn english(lower: &str) -> Option<Word> {
         return Some(Word::Zone(0));
     }
     if lower.len() >= 3 {
-        if let Some(index) = MONTHS.iter().position(|name| abbreviates(&name)) {
+        if let Some(index) = MONTHS.iter().position(&abbreviates) {
             return u32::try_from(index + 1).ok().map(Word::Month);
         }
-        if WEEKDAYS.iter().any(|name| abbreviates(&name)) {
+        if WEEKDAYS.iter().any(abbreviates) {
             return Some(Word::Nothing);
         }
     }

@@ -1,6 +1,7 @@
 //! An entry and what hangs on it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::{Link, Rel, Text};
 
@@ -114,8 +115,8 @@ impl Person {
 pub struct Category {
     /// The category itself.
     pub term: String,
-    /// The scheme or domain it belongs to.
-    pub scheme: Option<String>,
+    /// The scheme or domain it belongs to; shared, because a feed has few of them and names them all the time.
+    pub scheme: Option<Arc<str>>,
     /// A form of it for people.
     pub label: Option<String>,
 }

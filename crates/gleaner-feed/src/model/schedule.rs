@@ -121,7 +121,7 @@ impl Weekdays {
         const NAMES: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
         let name = name.trim();
         let known = |day: &&str| name.get(..3).is_some_and(|head| head.eq_ignore_ascii_case(day));
-        if let Some(day) = NAMES.iter().position(|day| known(&day)) {
+        if let Some(day) = NAMES.iter().position(known) {
             self.0 |= 1 << day;
         }
     }

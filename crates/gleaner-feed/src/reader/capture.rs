@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::Reader;
 use crate::xml::names::{self, Element, Html, is_html};
+use crate::xml::namespaces::Namespace;
 use crate::xml::references::unescape;
 use crate::xml::token::{Tag, Token};
 
@@ -64,6 +65,28 @@ impl<'a> Pieces<'a> {
     }
 }
 
+/// A capture under way.
+struct Capture<'a, 't> {
+    tag: &'t Tag<'a>,
+    inside: Inside,
+    /// Whether the inside is read as markup.
+    markup: bool,
+    depth: Depth,
+    pieces: Pieces<'a>,
+    /// In markup, what lies between here and the current token is taken as it stands.
+    since: usize,
+}
+
+impl<'a> Capture<'a, '_> {
+    /// Takes the markup up to a position.
+    fn take_to(&mut self, source: &'a str, end: usize) {
+        if self.markup {
+            self.pieces.push(Cow::Borrowed(&source[self.since.min(end)..end]));
+            self.since = end;
+        }
+    }
+}
+
 impl<'a> Reader<'a> {
     /// Reads the inside of the element that `tag` opened, and its end tag.
     pub(super) fn capture(&mut self, tag: &Tag<'a>, inside: Inside) -> Captured<'a> {
@@ -106,89 +129,78 @@ impl<'a> Reader<'a> {
         markup: bool,
         mut first: Option<Token<'a>>,
     ) -> Option<Cow<'a, str>> {
-        let mut pieces = Pieces(None);
-        let mut depth = Depth::default();
-        // In markup, what lies between here and the current token is taken as it stands.
-        let mut since = self.tokens.position();
+        let since = self.tokens.position();
+        let mut capture =
+            Capture { tag, inside, markup, depth: Depth::default(), pieces: Pieces(None), since };
         loop {
             let before = self.tokens.position();
             let token = first.take().unwrap_or_else(|| self.tokens.next());
-            let next = match token {
-                Token::Text(text) => {
-                    if !markup {
-                        pieces.push(unescape(text, &mut self.decoder));
-                    }
-                    Next::On
-                }
-                Token::CData(text, nested) => {
-                    if markup {
-                        pieces.push(Cow::Borrowed(&self.tokens.source()[since..before]));
-                        since = self.tokens.position();
-                    }
-                    pieces.push(section(text, nested, inside));
-                    Next::On
-                }
-                Token::Start(inner) => {
-                    let next = self.inner_start(tag, &inner, inside, markup, &mut depth);
-                    if markup && matches!(next, Next::On) && inner.name.contains(':') {
-                        self.unprefix(&mut pieces, &mut since, inner.at, inner.name, "<");
-                    }
-                    next
-                }
-                Token::End(name, at) => {
-                    let next = self.inner_end(tag, name, &mut depth);
-                    if markup && matches!(next, Next::On) && name.contains(':') {
-                        self.unprefix(&mut pieces, &mut since, at, name, "</");
-                    }
-                    next
-                }
-                Token::Eof => Next::Done,
-            };
-            match next {
-                Next::On => continue,
-                Next::Again => return None,
-                Next::Done => {}
-                Next::DoneBefore => {
+            let end = match (self.capture_token(&mut capture, token, before), token) {
+                (Next::On, _) => continue,
+                (Next::Again, _) => return None,
+                (Next::DoneBefore, Token::Start(Tag { at, .. }) | Token::End(_, at)) => {
                     self.repairs.bad_nesting = true;
-                    if let Token::Start(Tag { at, .. }) | Token::End(_, at) = token {
-                        self.tokens.seek(at);
-                    }
+                    self.tokens.seek(at);
+                    at
                 }
-            }
-            if markup {
-                let end = match token {
-                    Token::End(_, at) | Token::Start(Tag { at, .. }) => at,
-                    _ => self.tokens.position(),
-                };
-                pieces.push(Cow::Borrowed(&self.tokens.source()[since.min(end)..end]));
-            }
-            return Some(pieces.0.unwrap_or_default());
+                (_, Token::End(_, at)) => at,
+                _ => self.tokens.position(),
+            };
+            capture.take_to(self.tokens.source(), end);
+            return Some(capture.pieces.0.unwrap_or_default());
         }
     }
 
-    fn inner_start(
-        &mut self,
-        tag: &Tag<'a>,
-        inner: &Tag<'a>,
-        inside: Inside,
-        markup: bool,
-        depth: &mut Depth,
-    ) -> Next {
+    /// Takes in a token that began at `before`.
+    fn capture_token(&mut self, capture: &mut Capture<'a, '_>, token: Token<'a>, before: usize) -> Next {
+        match token {
+            Token::Text(text) => {
+                if !capture.markup {
+                    capture.pieces.push(unescape(text, &mut self.decoder));
+                }
+                Next::On
+            }
+            Token::CData(text, nested) => {
+                capture.take_to(self.tokens.source(), before);
+                capture.since = self.tokens.position();
+                capture.pieces.push(section(text, nested, capture.inside));
+                Next::On
+            }
+            Token::Start(inner) => {
+                let next = self.inner_start(capture, &inner);
+                if matches!(next, Next::On) {
+                    self.unprefix(capture, inner.at, inner.name, "<");
+                }
+                next
+            }
+            Token::End(name, at) => {
+                let next = self.inner_end(capture, name);
+                if matches!(next, Next::On) {
+                    self.unprefix(capture, at, name, "</");
+                }
+                next
+            }
+            Token::Eof => Next::Done,
+        }
+    }
+
+    fn inner_start(&mut self, capture: &mut Capture<'a, '_>, inner: &Tag<'a>) -> Next {
         let (namespace, local) = self.names.split_inner(inner.name);
         let element = Element::of(namespace, local);
+        let Capture { tag, inside, depth, .. } = capture;
         let nested = depth.html + depth.foreign > 0;
         let inline = match element {
             Element::Unknown | Element::Body | Element::Rdf | Element::Rss | Element::Feed => true,
             Element::Item | Element::Channel => false,
             // Declared markup is whole, as a rule; pictures in it may have metadata of their own.
-            _ if inside == Inside::Xhtml && nested => true,
-            Element::Link if inside == Inside::Any && is_stylesheet(inner) => true,
-            _ => element.is_html_too() && depth.html > 0 && inside != Inside::Text,
+            _ if *inside == Inside::Xhtml && nested => true,
+            Element::Link if *inside == Inside::Any && is_stylesheet(inner) => true,
+            _ => element.is_html_too() && depth.html > 0 && *inside != Inside::Text,
         };
         if !inline {
             return Next::DoneBefore;
         }
-        if inside == Inside::Any && !markup {
+        if *inside == Inside::Any && !capture.markup {
             return Next::Again;
         }
         if !inner.self_closing {
@@ -202,7 +214,8 @@ impl<'a> Reader<'a> {
         Next::On
     }
 
-    fn inner_end(&mut self, tag: &Tag<'a>, name: &str, depth: &mut Depth) -> Next {
+    fn inner_end(&mut self, capture: &mut Capture<'a, '_>, name: &str) -> Next {
+        let Capture { tag, depth, .. } = capture;
         if name.eq_ignore_ascii_case(tag.name) {
             if depth.same == 0 {
                 return Next::Done;
@@ -212,7 +225,9 @@ impl<'a> Reader<'a> {
         }
         let (namespace, local) = self.names.split_inner(name);
         let element = Element::of(namespace, local);
-        if element.is_structure() && self.is_open(element) {
+        // Metadata of pictures is RDF, as the feed around may be.
+        let own = element == Element::Rdf && depth.foreign > 0;
+        if element.is_structure() && !own && self.is_open(element) {
             return Next::DoneBefore;
         }
         if is_html(local) && !(depth.html == 0 && element != Element::Unknown) {
@@ -228,22 +243,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes the prefix off a tag of HTML within markup; HTML has none.
-    fn unprefix(
-        &mut self,
-        pieces: &mut Pieces<'a>,
-        since: &mut usize,
-        at: usize,
-        name: &str,
-        open: &'static str,
-    ) {
-        let (namespace, local) = self.names.split_inner(name);
-        if namespace != crate::xml::namespaces::Namespace::Xhtml {
+    fn unprefix(&mut self, capture: &mut Capture<'a, '_>, at: usize, name: &str, open: &'static str) {
+        if !capture.markup || !name.contains(':') {
             return;
         }
-        let source = self.tokens.source();
-        pieces.push(Cow::Borrowed(&source[*since..at]));
-        pieces.push(Cow::Borrowed(open));
-        *since = at + open.len() + name.len() - local.len();
+        let (namespace, local) = self.names.split_inner(name);
+        if namespace == Namespace::Xhtml {
+            let source = self.tokens.source();
+            // There may be white space before the name.
+            let offset = source[at..].find(name).unwrap_or(open.len());
+            capture.take_to(source, at);
+            capture.pieces.push(Cow::Borrowed(open));
+            capture.since = at + offset + name.len() - local.len();
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The fields of an entry.
 
+use std::sync::Arc;
+
 use super::values::Assumed;
 use super::{Context, Reader, Role, Slot};
 use crate::Limits;
@@ -145,7 +147,7 @@ impl<'a> Reader<'a> {
             false => self.attributes(tag, ["term", "scheme", "domain", "label", "text"]),
         };
         let term = self.keep_some(term.or(podcast.filter(|_| element == Element::ItunesCategory)));
-        let scheme = self.keep_some(scheme.or(domain));
+        let scheme = scheme.or(domain).and_then(|scheme| self.shared_scheme(&scheme));
         let label = self.keep_some(label);
         let text = match element {
             // Categories of podcasts contain their parts.
@@ -168,6 +170,13 @@ impl<'a> Reader<'a> {
         {
             list.push(Category { term, scheme, label });
         }
+    }
+
+    fn shared_scheme(&mut self, scheme: &str) -> Option<Arc<str>> {
+        if self.scheme.as_deref() != Some(scheme) {
+            self.scheme = self.keep(scheme.into()).map(Arc::from);
+        }
+        self.scheme.clone()
     }
 
     /// Completes the entry that was read and adds it to the feed; `cut`, if the document ended in it.
@@ -224,7 +233,8 @@ impl<'a> Reader<'a> {
 fn take_tight(entry: &mut Entry) -> Entry {
     fn tighten<T>(list: &mut Vec<T>) -> Vec<T> {
         let mut roomy = std::mem::take(list);
-        *list = roomy.drain(..).collect();
+        list.reserve_exact(roomy.len());
+        list.append(&mut roomy);
         roomy
     }
     let mut taken = std::mem::take(entry);

@@ -136,7 +136,8 @@ fn core(name: &[u8]) -> Element {
         b"id" => E::Id,
         b"updated" | b"modified" | b"lastbuilddate" => E::Updated,
         b"author" => E::Author,
-        b"managingeditor" => E::Creator,
+        // With and without the prefix that some feeds lose.
+        b"managingeditor" | b"creator" => E::Creator,
         b"name" => E::Name,
         b"uri" | b"homepage" => E::Uri,
         b"url" => E::Url,
@@ -156,7 +157,7 @@ fn core(name: &[u8]) -> Element {
         b"logo" => E::Logo,
         b"image" => E::Image,
         b"subtitle" | b"tagline" => E::Subtitle,
-        b"fullitem" => E::Encoded,
+        b"fullitem" | b"encoded" => E::Encoded,
         b"body" => E::Body,
         b"ttl" => E::Ttl,
         b"skiphours" => E::SkipHours,

@@ -52,7 +52,7 @@ struct Lines(String);
 impl Lines {
     fn line(&mut self, name: &str, value: impl std::fmt::Display) {
         let value = value.to_string().replace('\n', "\\n");
-        writeln!(self.0, "{name}: {value}").unwrap();
+        writeln!(self.0, "{name}: {value}").expect("a string takes every line");
     }
 
     fn some(&mut self, name: &str, value: &Option<impl AsRef<str>>) {

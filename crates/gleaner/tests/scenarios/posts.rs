@@ -22,11 +22,10 @@ on_both!(
 async fn rss_atom_and_json_feed_are_parsed(db: Database) {
     let mut world = World::new(db, &[]).await;
     let published = world.now() + Span::from_secs(60);
-    let rss = format!(
-        "<rss version='2.0'><channel><title>T</title><item><guid>g1</guid><title>One</title>\
+    let rss = "<rss version='2.0'><channel><title>T</title><item><guid>g1</guid><title>One</title>\
          <link>https://a.test/1</link><description>&lt;p&gt;Text&lt;/p&gt;</description>\
          <pubDate>Sun, 15 Nov 2026 00:01:00 GMT</pubDate><author>Ada</author></item></channel></rss>"
-    );
+        .to_owned();
     let atom = format!(
         "<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title><entry><id>g1</id><title>One</title>\
          <link href='https://a.test/1'/><content type='html'>&lt;p&gt;Text&lt;/p&gt;</content>\

@@ -43,7 +43,7 @@ const HOUR: u64 = 3_600_000;
 /// Entries that a feed shows.
 const WINDOW: u64 = 20;
 const SOURCES_PER_HOST: u32 = 3;
-const INTERVAL: Span = Span::from_hours(6);
+const INTERVAL: Span = Span::from_hours(12);
 
 fn begin() -> Time {
     Time::from_millis(1_790_000_000_000)
@@ -256,9 +256,9 @@ pub(crate) async fn run(store: Arc<dyn Store>, plan: Plan, progress: impl Fn(u64
     let (mut tick, mut day) = (0_u64, 0);
     while clock.now() < end {
         engine.run_due(clock.now()).await?;
-        clock.advance(Span::from_mins(15));
+        clock.advance(Span::from_mins(45));
         tick += 1;
-        if draw(plan.seed, 0, tick).is_multiple_of(500) {
+        if draw(plan.seed, 0, tick).is_multiple_of(100) {
             // The process ends and begins anew, now and then.
             engine = self::engine(&store, &config, &clock, plan.seed ^ tick)?;
         }

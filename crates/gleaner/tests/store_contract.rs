@@ -47,6 +47,7 @@ on_both!(
     an_edit_during_a_poll_wins,
     a_host_hold_delays_its_sources,
     a_source_that_moved_is_polled_at_its_new_host,
+    a_jump_of_the_clock_is_spread,
     events_are_numbered_in_one_order,
     clean_up_deletes_what_is_old_and_linked_to_nothing,
     clean_up_of_history_goes_round,
@@ -757,6 +758,42 @@ async fn a_source_that_moved_is_polled_at_its_new_host(db: Database) {
     let commit = Commit { moved: Some(to("c.example")), ..quiet(&claim, 0, at) };
     db.store.commit(&[commit], &[]).await.unwrap();
     assert_eq!(db.store.source(ids[0]).await.unwrap().host, "b.example");
+}
+
+async fn a_jump_of_the_clock_is_spread(db: Database) {
+    let mut sources: Vec<NewSource> = (0..200).map(|n| feed(&format!("h{n}.example"), "feed")).collect();
+    // A third is overdue, a third in order, and a third was written by a clock that ran years ahead.
+    for (n, source) in sources.iter_mut().enumerate() {
+        source.next_poll_at = start() + [minutes(0), minutes(500), Span::from_days(4000)][n % 3];
+    }
+    add(&db, &sources).await;
+    let ahead = ClaimRequest { hosts: 1, lease: Span::from_days(4000), ..request(start()) };
+    assert_eq!(db.store.claim(&ahead).await.unwrap().len(), 1);
+    let spread = Spread {
+        now: start(),
+        within: minutes(60),
+        longest: Span::from_days(30),
+        lease: minutes(2),
+        overdue: true,
+    };
+    assert_eq!(db.store.spread(&spread).await.unwrap(), 133);
+    let next: Vec<u64> = db
+        .store
+        .sources(&SourceFilter::default(), None, 1000)
+        .await
+        .unwrap()
+        .iter()
+        .map(|source| source.next_poll_at.unwrap().since(start()).as_mins())
+        .collect();
+    assert_eq!(next.iter().filter(|minutes| **minutes == 500).count(), 67, "what was in order stays");
+    for quarter in 0..4 {
+        let count = next.iter().filter(|minutes| **minutes < 60 && **minutes / 15 == quarter).count();
+        assert!((20..50).contains(&count), "{count} in quarter {quarter}");
+    }
+    let claims =
+        db.store.claim(&ClaimRequest { hosts: 1000, ..request(start() + minutes(60)) }).await.unwrap();
+    assert_eq!(claims.len(), 133, "leases without end are gone, and hosts know when they are due");
+    assert_eq!(db.store.spread(&Spread { overdue: false, ..spread }).await.unwrap(), 0);
 }
 
 async fn events_are_numbered_in_one_order(db: Database) {

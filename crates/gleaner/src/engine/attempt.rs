@@ -119,7 +119,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Attempt, Failu
     let body_hash = xxh3_64(&response.body) as i64;
     if response.not_modified || is_current(source) && source.memory.body_hash == Some(body_hash) {
         let memory = remember_unchanged(source, &response, now);
-        let moved = moved(source, &memory, now, true);
+        let moved = moved(&source.settings.url, &memory, now, true);
         let memory = (memory != source.memory).then_some(memory);
         return Ok(Attempt { outcome: Outcome::NotModified { retry_after }, memory, moved, ..attempt });
     }
@@ -148,7 +148,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Attempt, Failu
         // Validators of a document that ended early would hide its end for ever.
         Memory { hints, redirect, ..source.memory.clone() }
     };
-    let moved = moved(source, &memory, now, found.skipped.known > 0);
+    let moved = moved(&source.settings.url, &memory, now, found.skipped.known > 0);
     let outcome = Outcome::Fetched { retry_after };
     Ok(Attempt { outcome, found: Some(found), memory: Some(memory), moved, ..attempt })
 }
@@ -243,9 +243,9 @@ fn observe_redirect(source: &Source, response: &Response, now: Time) -> Option<S
 
 /// Whether a source has moved for good: the same URL on https at once; else where the same target was seen often
 /// enough, for long enough, and has posts that we know.
-fn moved(source: &Source, memory: &Memory, now: Time, shares_posts: bool) -> Option<Move> {
+fn moved(url: &str, memory: &Memory, now: Time, shares_posts: bool) -> Option<Move> {
     let redirect: Redirect = serde_json::from_str(memory.redirect.as_deref()?).ok()?;
-    let same_on_https = source.settings.url.strip_prefix("http://").is_some_and(|rest| {
+    let same_on_https = url.strip_prefix("http://").is_some_and(|rest| {
         redirect
             .to
             .strip_prefix("https://")
@@ -257,4 +257,36 @@ fn moved(source: &Source, memory: &Memory, now: Time, shares_posts: bool) -> Opt
         host: HostKey { name: link::host(&redirect.to).unwrap_or_default(), slot: 0 },
         url: redirect.to,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a source with this URL is moved by this observation.
+    fn check(url: &str, to: &str, count: u32, hours: u64, shares_posts: bool) -> Option<String> {
+        let since = Time::from_millis(0);
+        let redirect = serde_json::to_string(&Redirect { to: to.into(), since, count }).unwrap();
+        let memory = Memory { redirect: Some(redirect), ..Memory::default() };
+        moved(url, &memory, since + Span::from_hours(hours), shares_posts).map(|moved| moved.url)
+    }
+
+    #[test]
+    fn a_move_is_believed_when_it_lasts_and_shares_posts() {
+        let (old, new) = ("https://a.example/feed", "https://b.example/feed");
+        assert_eq!(check(old, new, 3, 48, true).as_deref(), Some(new));
+        assert_eq!(check(old, new, 2, 48, true), None, "seen too rarely");
+        assert_eq!(check(old, new, 30, 47, true), None, "not for long enough");
+        assert_eq!(check(old, new, 30, 480, false), None, "something else is there");
+    }
+
+    #[test]
+    fn the_same_url_on_https_is_followed_at_once() {
+        let follows = |url, to| check(url, to, 1, 0, false).is_some();
+        assert!(follows("http://a.example/feed", "https://a.example/feed"));
+        assert!(follows("http://a.example/feed", "https://a.example/feed/"));
+        assert!(!follows("http://a.example/feed", "https://a.example/other"));
+        assert!(!follows("http://a.example/feed", "https://b.example/feed"));
+        assert!(!follows("https://a.example/feed", "http://a.example/feed"), "never back");
+    }
 }

@@ -9,6 +9,7 @@ mod batch;
 mod cleanup;
 mod poll;
 mod record;
+mod reschedule;
 mod scheduler;
 
 use std::collections::HashMap;

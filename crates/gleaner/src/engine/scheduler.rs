@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use gleaner_core::schedule::LONGEST_HOLD;
 use gleaner_core::time::{Span, Time};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::cleanup::Cleaner;
 use super::record::Recorder;
-use super::{Context, Inner, poll};
-use crate::store::{Claim, ClaimRequest, Lease, Release, StoreError};
+use super::{Context, Inner, poll, reschedule};
+use crate::clock::Clock;
+use crate::store::{Claim, ClaimRequest, Lease, Release, Spread, StoreError};
 
 /// How long a host is ours without a heartbeat.
 const LEASE: Span = Span::from_secs(60);
@@ -114,8 +116,16 @@ impl Engine {
     /// Ticks for ever, until `stop` is there; then lets polls end, and gives back what is left.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
+        let mut jumps = Jumps::default();
+        let inner = Arc::clone(&self.inner);
+        let rescheduling = tokio::spawn(async move {
+            if let Err(error) = reschedule::run(&inner.cx).await {
+                tracing::error!(%error, "next polls could not be computed anew; the next start tries again");
+            }
+        });
         loop {
             let now = self.inner.cx.clock.now();
+            self.heed_jumps(jumps.see(now, &*self.inner.cx.clock), now).await;
             let claimed = match self.tick(now).await {
                 Ok(ticked) => ticked.hosts,
                 Err(error) => {
@@ -133,7 +143,37 @@ impl Engine {
                 () = self.inner.room.notified(), if !self.tasks.is_empty() => {}
             }
         }
+        rescheduling.abort();
         self.stop().await;
+    }
+
+    /// Computes next polls anew where the tables have changed since the last start; how many changed. [`Engine::run`]
+    /// does it by itself.
+    pub async fn reschedule(&self) -> Result<u64, StoreError> {
+        reschedule::run(&self.inner.cx).await
+    }
+
+    /// At the start, and when the clock has jumped: nothing waits for a time that no rule could have set, and after
+    /// a jump what is overdue does not come all at once.
+    async fn heed_jumps(&self, jump: Option<Jump>, now: Time) {
+        let cx = &self.inner.cx;
+        let Some(jump) = jump else { return };
+        let interval = cx.config.source.poll_interval;
+        let longest = cx.config.policies.values().map(|policy| policy.longest_gap(interval)).max();
+        let spread = Spread {
+            now,
+            within: interval,
+            // A source's own interval may be the longest of all: a year is more than anybody sets.
+            longest: longest.unwrap_or_default().max(LONGEST_HOLD).max(Span::from_days(366)),
+            lease: LEASE,
+            overdue: jump == Jump::Seen,
+        };
+        if jump == Jump::Seen {
+            tracing::warn!(%now, "the clock has jumped; what is overdue is spread over an interval");
+        }
+        if let Err(error) = cx.store.spread(&spread).await {
+            tracing::error!(%error, "polls could not be spread after a jump of the clock");
+        }
     }
 
     /// No new claims; polls under way get a while; leases are given back.
@@ -183,6 +223,36 @@ fn report(done: Result<(), tokio::task::JoinError>) {
     }
 }
 
+/// Notices when the clock and the time that really passed disagree.
+#[derive(Default)]
+struct Jumps {
+    last: Option<(Time, Instant)>,
+}
+
+/// Why times are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Jump {
+    /// The engine has just started, and the clock may have been wrong before.
+    Start,
+    /// The clock has jumped.
+    Seen,
+}
+
+impl Jumps {
+    /// A difference of more than this is a jump.
+    const TOLERATED: Duration = Duration::from_secs(300);
+
+    fn see(&mut self, now: Time, clock: &dyn Clock) -> Option<Jump> {
+        let Some((then, instant)) = self.last.replace((now, Instant::now())) else {
+            return Some(Jump::Start);
+        };
+        let passed = instant.elapsed();
+        let (forward, backward) = (clock.real(now.since(then)), clock.real(then.since(now)));
+        let off = forward.abs_diff(passed).max(backward);
+        (off > Self::TOLERATED).then_some(Jump::Seen)
+    }
+}
+
 /// Polls a host's sources one after another, and gives the host back. A pause after a source is kept by the host's
 /// row, not here, so that it holds across restarts and workers.
 async fn work(inner: Arc<Inner>, claim: Claim) {
@@ -214,4 +284,21 @@ async fn work(inner: Arc<Inner>, claim: Claim) {
     }
     inner.held().remove(&lease.host_id);
     inner.room.notify_one();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+
+    #[test]
+    fn jumps_are_told_from_time_that_passes() {
+        let mut jumps = Jumps::default();
+        let at = |seconds: i64| Time::from_millis(seconds * 1000);
+        assert_eq!(jumps.see(at(0), &SystemClock), Some(Jump::Start));
+        assert_eq!(jumps.see(at(200), &SystemClock), None, "a little is nothing");
+        assert_eq!(jumps.see(at(86_400), &SystemClock), Some(Jump::Seen));
+        assert_eq!(jumps.see(at(86_401), &SystemClock), None);
+        assert_eq!(jumps.see(at(0), &SystemClock), Some(Jump::Seen), "back is a jump, too");
+    }
 }

@@ -125,14 +125,10 @@ const FLOODS: [&str; 19] = [
 /// Adversarial input of about a given size.
 type Shape = Box<dyn Fn(usize) -> String>;
 
-/// The least of several, since other work on the machine only ever adds.
 fn time_of(html: &str) -> Duration {
-    let once = || {
-        let start = Instant::now();
-        std::hint::black_box(plain_text(html));
-        start.elapsed()
-    };
-    (0..5).map(|_| once()).min().unwrap_or_default()
+    let start = Instant::now();
+    std::hint::black_box(plain_text(html));
+    start.elapsed()
 }
 
 #[test]
@@ -153,10 +149,10 @@ fn time_grows_with_the_input_and_no_faster() {
         ));
     }
     for (name, shape) in shapes {
-        // Sixteen times the input: linear work takes about 16 times as long, quadratic 256 times.
-        let (small, large) = (time_of(&shape(1 << 14)), time_of(&shape(1 << 18)));
-        let limit = small.max(Duration::from_micros(50)) * 64;
-        assert!(large < limit, "{name}: {small:?} for 16 KiB, {large:?} for 256 KiB");
+        // Linear work takes a few hundredths of a second here; quadratic work, even at the pace of a plain search for
+        // a byte, more than a minute. A bound between the two does not mind a busy machine.
+        let took = time_of(&shape(1 << 20));
+        assert!(took < Duration::from_secs(3), "{name}: {took:?} for 1 MiB");
     }
 }
 

@@ -3,7 +3,7 @@
 use gleaner_core::health::{Health, Status, StatusEvent, StatusEventKind, by_hand};
 
 use super::{Service, ServiceError};
-use crate::store::{NewEvent, Source, SourceEdit};
+use crate::store::{HostKey, NewEvent, Source, SourceEdit};
 
 impl Service {
     /// Enables or disables a source. Enabling clears every failure, and the source is due at once.
@@ -63,7 +63,7 @@ impl Service {
             version: source.version,
             fence: source.fence,
             canonical_url: gleaner_core::link::canonical(&source.settings.url),
-            host: self.host_key(&source.settings.url),
+            host: HostKey { name: source.host.clone(), slot: source.slot },
             health: decision.health,
             next_poll_at: decision.next.map(|next| next.at),
             forget: false,

@@ -102,7 +102,7 @@ impl Service {
     }
 
     /// Which of a host's rows asks for a URL: where it may be asked several times at once, they share the work.
-    pub(super) fn host_key(&self, url: &str) -> HostKey {
+    fn host_key(&self, url: &str) -> HostKey {
         let name = link::host(url).unwrap_or_default();
         let slots = self.config.source.host_overrides.get(&name).map_or(1, |host| host.concurrency.max(1));
         let slot = link_slot(url, slots);

@@ -171,6 +171,10 @@ pub trait Upkeep: Send + Sync {
     /// Numbered events after that place in the stream.
     async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>>;
 
+    /// The clock jumped: times and leases further ahead than `spread.longest` are drawn anew, and so is what is
+    /// overdue, each source at a point of its own within its share of `spread.within`. How many sources that were.
+    async fn spread(&self, spread: &Spread) -> Result<u64>;
+
     /// A value kept under a name.
     async fn meta(&self, name: &str) -> Result<Option<String>>;
 

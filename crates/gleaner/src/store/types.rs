@@ -95,6 +95,8 @@ pub struct Source {
     pub memory: Memory,
     /// The name of its host.
     pub host: String,
+    /// Which of the host's slots asks for it.
+    pub slot: u32,
     /// Counts edits.
     pub version: i64,
     /// Raised by edits: a poll under an older one is discarded.
@@ -502,6 +504,21 @@ pub struct Webhook {
     pub enabled: bool,
     /// When it was made.
     pub created_at: Time,
+}
+
+/// How to draw times anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spread {
+    /// The time now.
+    pub now: Time,
+    /// Sources are spread over so long.
+    pub within: Span,
+    /// No rule puts a poll further ahead than this.
+    pub longest: Span,
+    /// No lease lasts longer than this.
+    pub lease: Span,
+    /// Whether what is overdue is spread, too.
+    pub overdue: bool,
 }
 
 /// What clean-up deletes.

@@ -2,6 +2,7 @@
 
 mod config;
 mod policy;
+mod polling;
 
 use std::path::Path;
 use std::process::{Command, Output};

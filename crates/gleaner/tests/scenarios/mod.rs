@@ -2,10 +2,12 @@
 //! a real resolver, and a clock that stands still until it is set.
 
 mod backoff;
+mod changes;
 mod classes;
 mod cooldown;
 mod filters;
 mod kinds;
+mod politeness;
 mod posts;
 mod quarantine;
 mod schedule;

@@ -8,10 +8,12 @@ use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, Outside};
 use gleaner::service::{NewSource, Service};
-use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
+use gleaner::store::{HostKey, Poll, Post, PostFilter, Source, SourceEdit, SourceFilter, Store};
 use gleaner_core::time::{Span, Time};
+use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 
+use crate::support::ca::Ca;
 use crate::support::dns::{self, Dns};
 use crate::support::http::{Reply, Server};
 use crate::support::{Database, start};
@@ -115,6 +117,7 @@ pub(super) struct World {
     clock: Arc<ManualClock>,
     server: Server,
     dns: Dns,
+    outside: Outside,
     readers: Readers,
     engine: Engine,
     service: Service,
@@ -126,6 +129,15 @@ pub(super) struct World {
 impl World {
     /// A world with these settings, `key=value` each.
     pub(super) async fn new(db: Database, settings: &[&str]) -> Self {
+        Self::with(db, settings, Vec::new()).await
+    }
+
+    /// A world that trusts this authority.
+    pub(super) async fn trusting(db: Database, settings: &[&str], ca: &Ca) -> Self {
+        Self::with(db, settings, vec![ca.root()]).await
+    }
+
+    async fn with(db: Database, settings: &[&str], roots: Vec<CertificateDer<'static>>) -> Self {
         let log = Captured::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
@@ -140,10 +152,11 @@ impl World {
         let server = Server::start().await;
         let dns = Dns::start().await;
         let readers = Readers::default();
-        let engine = engine(&db, &config, &clock, &dns, readers);
+        let outside = Outside { name_server: Some(dns.address()), extra_roots: roots };
+        let engine = engine(&db, &config, &clock, &outside, readers);
         let service =
             Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(1));
-        Self { db, config, clock, server, dns, readers, engine, service, log, _logging: logging }
+        Self { db, config, clock, server, dns, outside, readers, engine, service, log, _logging: logging }
     }
 
     pub(super) fn now(&self) -> Time {
@@ -201,16 +214,56 @@ impl World {
         self.service.add(&NewSource::feed(url)).await.unwrap().id
     }
 
+    /// The name leads to the server.
+    pub(super) fn add_name(&self, host: &str) {
+        self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));
+    }
+
+    /// Closes every connection.
+    pub(super) fn hang_up(&mut self) {
+        self.server.hang_up();
+    }
+
+    /// An edit that changes nothing but what `change` does.
+    pub(super) fn edit_of(&self, source: &Source, change: impl FnOnce(&mut SourceEdit)) -> SourceEdit {
+        let mut edit = SourceEdit {
+            id: source.id,
+            version: source.version,
+            fence: source.fence,
+            settings: source.settings.clone(),
+            canonical_url: gleaner_core::link::canonical(&source.settings.url),
+            host: HostKey { name: source.host.clone(), slot: source.slot },
+            health: source.health.clone(),
+            next_poll_at: source.next_poll_at,
+            forget: false,
+            events: Vec::new(),
+        };
+        change(&mut edit);
+        edit
+    }
+
     /// Other readers from now on.
     pub(super) fn readers(&mut self, change: impl FnOnce(&mut Readers)) {
         change(&mut self.readers);
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.dns, self.readers);
+        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+    }
+
+    /// Answers byte for byte.
+    pub(super) fn reply(&self, path: &str, reply: Reply) {
+        self.server.on(path, reply);
+    }
+
+    /// The process ends and begins anew, with these settings.
+    pub(super) async fn restart_with(&mut self, settings: &[&str]) -> u64 {
+        self.config = config(settings);
+        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        self.engine.reschedule().await.unwrap()
     }
 
     /// The process ends and begins anew.
     pub(super) async fn restart(&mut self) {
         self.engine.idle().await;
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.dns, self.readers);
+        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
         self.engine.tick(self.now()).await.unwrap();
         self.engine.idle().await;
     }
@@ -319,11 +372,16 @@ fn config(settings: &[&str]) -> Config {
     Config::load(&inputs).unwrap_or_else(|errors| panic!("{errors}")).config
 }
 
-fn engine(db: &Database, config: &Config, clock: &Arc<ManualClock>, dns: &Dns, readers: Readers) -> Engine {
-    let outside = Outside { name_server: Some(dns.address()), ..Outside::default() };
+fn engine(
+    db: &Database,
+    config: &Config,
+    clock: &Arc<ManualClock>,
+    outside: &Outside,
+    readers: Readers,
+) -> Engine {
     let context = Context {
         store: Arc::clone(&db.store),
-        fetcher: Fetcher::new(&config.fetch, &outside).unwrap(),
+        fetcher: Fetcher::new(&config.fetch, outside).unwrap(),
         config: config.clone(),
         clock: Arc::clone(clock) as _,
         chance: Chance::seeded(1),

@@ -231,6 +231,11 @@ impl Server {
         self.state.lock().unwrap().under_way.values().map(|(_, most)| *most).max().unwrap_or(0)
     }
 
+    /// Closes every connection, and takes no more.
+    pub(crate) fn hang_up(&self) {
+        self.task.abort();
+    }
+
     /// How many connections were made so far.
     pub(crate) fn connections(&self) -> usize {
         self.state.lock().unwrap().connections

@@ -15,7 +15,7 @@ use crate::store::{
 };
 
 /// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
-const NEXT_DUE: &str = "(SELECT CASE \
+pub(super) const NEXT_DUE: &str = "(SELECT CASE \
         WHEN m.due < hosts.hold_until AND hosts.hold_until >= COALESCE(hosts.free_at, 0) THEN hosts.hold_until \
         WHEN m.due < hosts.free_at THEN hosts.free_at \
         ELSE m.due END \

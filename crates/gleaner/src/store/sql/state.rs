@@ -18,7 +18,8 @@ pub(super) const SOURCE: &str = "s.id, s.collection_id, s.url, s.kind, s.name, s
     t.last_error_type, t.last_error_cause, t.last_error, t.last_status_code, t.kind_run, t.kind_since, \
     t.permanent_run, t.permanent_since, t.permanent_kinds, t.quarantined_at, t.quarantine_reason, \
     t.quarantined_by_hand, t.retry_at, t.hold_until, t.last_polled_at, t.last_success_at, \
-    t.etag, t.last_modified, t.body_hash, t.reader_version, t.hints, t.redirect, t.cursor, h.name AS host_name";
+    t.etag, t.last_modified, t.body_hash, t.reader_version, t.hints, t.redirect, t.cursor, h.name AS host_name, \
+    h.slot AS host_slot";
 
 /// The tables that [`SOURCE`] reads.
 pub(super) const SOURCE_TABLES: &str =
@@ -90,6 +91,7 @@ pub(super) fn source(row: &Row) -> sqlx::Result<Source> {
         next_poll_at: opt_time(row, "next_poll_at")?,
         memory: memory(row)?,
         host: row.try_get("host_name")?,
+        slot: u32::try_from(row.try_get::<i64, _>("host_slot")?).unwrap_or(0),
         version: row.try_get("version")?,
         fence: row.try_get("fence")?,
         created_at: time(row, "created_at")?,

@@ -5,9 +5,9 @@ use gleaner_core::time::{Span, Time};
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::super::{EXPLAIN, PLAN_COLUMN, ROW_LOCK, Row};
-use super::claim::{claim_hosts, due_articles, due_sources};
+use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
 use super::{Query, Sql, Tx, garbled, ms, pieces, push_ids, time};
-use crate::store::{ClaimRequest, Cleaned, Cleanup, Event, NewEvent, Result, SourceFilter, Upkeep};
+use crate::store::{ClaimRequest, Cleaned, Cleanup, Event, NewEvent, Result, SourceFilter, Spread, Upkeep};
 
 /// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
@@ -34,6 +34,13 @@ impl Upkeep for Sql {
         query.push_bind(after_seq).push(" ORDER BY seq LIMIT ").push_bind(i64::from(limit));
         let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
         rows.iter().map(event).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn spread(&self, spread: &Spread) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let spread = spread_polls(&mut tx, spread).await.map_err(|error| self.fail(error))?;
+        self.finish(tx).await?;
+        Ok(spread)
     }
 
     async fn meta(&self, name: &str) -> Result<Option<String>> {
@@ -172,6 +179,31 @@ async fn sweep_polls(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<(u64, bool)
         set_meta(POLLS_SWEPT, &next.to_string()).build().execute(&mut **tx).await?;
     }
     Ok((deleted, to.is_none()))
+}
+
+/// Rare, and so large that it takes the whole table: no index serves it.
+async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
+    let now = ms(spread.now);
+    let mut query = Query::new(
+        "UPDATE hosts SET lease_owner = NULL, lease_until = NULL, fence = fence + 1 WHERE lease_until > ",
+    );
+    query.push_bind(ms(spread.now + spread.lease)).build().execute(&mut **tx).await?;
+    for column in ["hold_until", "free_at"] {
+        let mut query = Query::new(format!("UPDATE hosts SET {column} = NULL WHERE {column} > "));
+        query.push_bind(ms(spread.now + spread.longest)).build().execute(&mut **tx).await?;
+    }
+    // A large prime strews neighbours over the whole span.
+    let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX).max(1);
+    let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
+    query.push_bind(now).push(" + (source_id * 15485863) % ").push_bind(within);
+    query.push(" WHERE next_poll_at > ").push_bind(ms(spread.now + spread.longest));
+    if spread.overdue {
+        query.push(" OR next_poll_at <= ").push_bind(now);
+    }
+    let count = query.build().execute(&mut **tx).await?.rows_affected();
+    let mut query = Query::new(format!("UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL"));
+    query.build().execute(&mut **tx).await?;
+    Ok(count)
 }
 
 fn set_meta(name: &str, value: &str) -> Query {

@@ -7,7 +7,8 @@ use crate::xml::references::{Decoder, named, unescape};
 use crate::xml::token::find_tag_end;
 use memchr::{memchr, memchr2, memmem, memrchr};
 
-/// Whether a text that may be plain or HTML is HTML: it has a tag or a reference, and no tag that HTML has not.
+/// Whether a text that may be plain or HTML is HTML: it has an end tag, a line break, a picture or a reference, and no
+/// tag that HTML has not.
 pub(crate) fn looks_like_html(text: &str) -> bool {
     let bytes = text.as_bytes();
     let last_end = memrchr(b'>', bytes).unwrap_or(0);
@@ -20,7 +21,8 @@ pub(crate) fn looks_like_html(text: &str) -> bool {
             if !is_html(name) {
                 return false;
             }
-            found |= last_end > at;
+            // A lone start tag may be what the text is about.
+            found |= last_end > at && (rest.starts_with('/') || ["br", "img", "hr"].contains(&name));
         }
         from = at + 1;
         // One look at the head is enough to tell, and keeps long texts cheap.
@@ -155,7 +157,16 @@ mod tests {
         for html in ["<b>bold</b>", "AT&amp;T", "a<br>b", "caf&eacute;", "&#8217;", "<p class=\"x\">y</p>"] {
             assert!(looks_like_html(html), "{html}");
         }
-        for text in ["a < b", "AT&T", "History of the <blink> tag", "", "x <y> z", "Vec<T>", "&c.; &co;"] {
+        for text in [
+            "a < b",
+            "AT&T",
+            "History of the <blink> tag",
+            "All of <details>",
+            "",
+            "x <y> z",
+            "Vec<T>",
+            "&c.; &co;",
+        ] {
             assert!(!looks_like_html(text), "{text}");
         }
     }

@@ -261,136 +261,33 @@ pub(crate) enum Html {
     Normal,
 }
 
+/// The names of HTML by their length, the common ones first: within inline markup they are asked for at every tag.
+#[rustfmt::skip]
+const HTML: [&[&str]; 11] = [
+    &[],
+    &["p", "a", "b", "i", "u", "s", "q", "g"],
+    &["br", "li", "em", "td", "tr", "h2", "h3", "ul", "h4", "h1", "ol", "hr", "h5", "h6", "dd", "dt", "dl", "th", "tt"],
+    &["div", "img", "pre", "sup", "sub", "svg", "del", "ins", "kbd", "var", "big", "nav", "map", "dfn", "bdi", "bdo",
+      "col", "wbr"],
+    &["span", "code", "abbr", "cite", "font", "time", "mark", "path", "body", "form", "head", "html", "link", "meta",
+      "main", "samp", "area"],
+    &["table", "tbody", "small", "video", "audio", "thead", "tfoot", "style", "aside", "embed", "input", "label",
+      "param", "title"],
+    &["strong", "figure", "source", "iframe", "script", "center", "button", "object", "header", "footer", "strike",
+      "canvas", "legend", "option", "select"],
+    &["picture", "section", "article", "details", "summary", "caption", "acronym", "address"],
+    &["noscript", "colgroup", "fieldset", "textarea"],
+    &[],
+    &["blockquote", "figcaption"],
+];
+const VOID: &[&str] =
+    &["br", "img", "hr", "source", "embed", "input", "link", "meta", "param", "wbr", "col", "area"];
+
 /// The element of HTML of that name, in any case.
 pub(crate) fn html(name: &str) -> Option<Html> {
-    let mut buffer = [0; 10];
-    let lower = buffer.get_mut(..name.len())?;
-    lower.copy_from_slice(name.as_bytes());
-    lower.make_ascii_lowercase();
-    let lower: &[u8] = lower;
-    let is = |known: bool| known.then_some(Html::Normal);
-    // By length first: within documents of inline markup this is asked for every tag.
-    match lower.len() {
-        1 => is(b"abgipqsu".contains(&lower[0])),
-        2 => match lower {
-            b"br" | b"hr" => Some(Html::Void),
-            _ => is(matches!(
-                lower,
-                b"em"
-                    | b"li"
-                    | b"td"
-                    | b"tr"
-                    | b"h1"
-                    | b"h2"
-                    | b"h3"
-                    | b"h4"
-                    | b"h5"
-                    | b"h6"
-                    | b"ul"
-                    | b"ol"
-                    | b"dd"
-                    | b"dl"
-                    | b"dt"
-                    | b"th"
-                    | b"tt"
-            )),
-        },
-        3 => match lower {
-            b"img" | b"col" | b"wbr" => Some(Html::Void),
-            _ => is(matches!(
-                lower,
-                b"div"
-                    | b"pre"
-                    | b"sup"
-                    | b"sub"
-                    | b"svg"
-                    | b"big"
-                    | b"bdi"
-                    | b"bdo"
-                    | b"del"
-                    | b"dfn"
-                    | b"ins"
-                    | b"kbd"
-                    | b"map"
-                    | b"nav"
-                    | b"var"
-            )),
-        },
-        4 => match lower {
-            b"link" | b"meta" | b"area" => Some(Html::Void),
-            _ => is(matches!(
-                lower,
-                b"span"
-                    | b"code"
-                    | b"abbr"
-                    | b"body"
-                    | b"cite"
-                    | b"font"
-                    | b"form"
-                    | b"head"
-                    | b"html"
-                    | b"main"
-                    | b"mark"
-                    | b"path"
-                    | b"samp"
-                    | b"time"
-            )),
-        },
-        5 => match lower {
-            b"embed" | b"input" | b"param" => Some(Html::Void),
-            _ => is(matches!(
-                lower,
-                b"table"
-                    | b"tbody"
-                    | b"thead"
-                    | b"tfoot"
-                    | b"style"
-                    | b"small"
-                    | b"audio"
-                    | b"video"
-                    | b"aside"
-                    | b"label"
-                    | b"title"
-            )),
-        },
-        6 => match lower {
-            b"source" => Some(Html::Void),
-            _ => is(matches!(
-                lower,
-                b"strong"
-                    | b"figure"
-                    | b"iframe"
-                    | b"script"
-                    | b"button"
-                    | b"canvas"
-                    | b"center"
-                    | b"footer"
-                    | b"header"
-                    | b"legend"
-                    | b"object"
-                    | b"option"
-                    | b"select"
-                    | b"strike"
-            )),
-        },
-        _ => is(matches!(
-            lower,
-            b"blockquote"
-                | b"figcaption"
-                | b"section"
-                | b"article"
-                | b"acronym"
-                | b"address"
-                | b"caption"
-                | b"colgroup"
-                | b"details"
-                | b"fieldset"
-                | b"noscript"
-                | b"picture"
-                | b"summary"
-                | b"textarea"
-        )),
-    }
+    let is = |known: &&str| known.eq_ignore_ascii_case(name);
+    HTML.get(name.len())?.iter().find(|known| is(known))?;
+    Some(if VOID.iter().any(is) { Html::Void } else { Html::Normal })
 }
 
 /// Whether HTML has an element of that name.

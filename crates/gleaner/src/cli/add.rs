@@ -8,7 +8,7 @@ use crate::service::NewSource;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A feed's address
+    /// A feed's address, or that of a page that names one
     url: String,
     /// What to call it
     #[arg(long)]
@@ -28,6 +28,9 @@ pub(super) struct Args {
     /// Leave out what was published before now
     #[arg(long)]
     no_backfill: bool,
+    /// Add the URL as it is, without looking at it first
+    #[arg(long)]
+    unchecked: bool,
     /// For programs: JSON instead of words
     #[arg(long)]
     json: bool,
@@ -43,17 +46,26 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
         backfill: !args.no_backfill,
         ..NewSource::feed(&args.url)
     };
-    let added = context.service().await?.add(&source).await?;
+    let service = context.service().await?;
+    let added = if args.unchecked { service.add(&source).await? } else { service.add_found(&source).await? };
     if args.json {
-        writeln!(context.out, "{}", serde_json::json!({ "id": added.id, "is_new": added.is_new }))?;
-    } else if added.is_new {
+        let note = added.note;
+        let told =
+            serde_json::json!({ "id": added.id, "is_new": added.is_new, "url": added.url, "note": note });
+        writeln!(context.out, "{told}")?;
+        return Ok(());
+    }
+    if added.is_new {
         writeln!(
             context.out,
             "added {} as source {}; a running gleaner polls it within a second",
-            args.url, added.id
+            added.url, added.id
         )?;
     } else {
-        writeln!(context.out, "{} is there already, as source {}", args.url, added.id)?;
+        writeln!(context.out, "{} is there already, as source {}", added.url, added.id)?;
+    }
+    if let Some(note) = added.note {
+        writeln!(context.out, "note: {note}")?;
     }
     Ok(())
 }

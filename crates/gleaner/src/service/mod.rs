@@ -43,7 +43,15 @@ pub enum ServiceError {
     /// Something that was named is not there.
     #[error("{0}")]
     Invalid(String),
-    /// The page cannot be read.
+    /// The page cannot be fetched, which may pass.
+    #[error("{url}: {why}")]
+    Unreachable {
+        /// Which page.
+        url: String,
+        /// What happened.
+        why: String,
+    },
+    /// The page is nothing that can be polled.
     #[error("{url}: {why}")]
     Unreadable {
         /// Which page.

@@ -5,7 +5,8 @@ use gleaner_core::schedule::first_poll;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
 
-use super::{Service, ServiceError};
+use super::{Service, ServiceError, try_url};
+use crate::fetch::guard::{self, Allow};
 use crate::store::{self, Created, HostKey, Source, SourceFilter, SourceSettings};
 
 /// A source as a person asks for it.
@@ -49,18 +50,49 @@ impl NewSource {
 }
 
 /// What became of a source to be added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
     /// Its id.
     pub id: i64,
     /// Whether it is new; else the collection had it already.
     pub is_new: bool,
+    /// Its URL; where the one given was a page, that of the feed which the page names.
+    pub url: String,
+    /// What could not be found out about it, though it was added.
+    pub note: Option<String>,
 }
 
 impl Service {
-    /// Adds a source.
+    /// Looks at a URL and adds what it is: the feed itself, by its title, or the feed that a page names. Where a page
+    /// names several, they are offered. One that cannot be reached now is added all the same, since it may be later.
+    pub async fn add_found(&self, new: &NewSource) -> Result<Added, ServiceError> {
+        match try_url(&self.config, &new.url).await {
+            Ok(trial) => match &trial.feeds[..] {
+                [] => self.add(&NewSource { name: new.name.clone().or(trial.title), ..new.clone() }).await,
+                [feed] => self.add(&NewSource { url: feed.clone(), ..new.clone() }).await,
+                several => Err(ServiceError::Invalid(format!(
+                    "{} is a page that names several feeds; add one of them:\n  {}",
+                    new.url,
+                    several.join("\n  ")
+                ))),
+            },
+            Err(ServiceError::Unreachable { why, .. }) => {
+                let note = Some(format!("it cannot be read now ({why}); it will be tried again and again"));
+                Ok(Added { note, ..self.add(new).await? })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds a source as it is given.
     pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
         let url = link::source_url(&new.url)?;
+        let allow = Allow::new(self.config.fetch.allow_private_networks.clone());
+        guard::check_url(&url, &allow).map_err(|refused| {
+            ServiceError::Invalid(format!(
+                "{url} cannot be polled: {refused}; fetch.allow_private_networks opens networks"
+            ))
+        })?;
         self.check_policy(new.policy.as_deref())?;
         let collection_id = self.collection_id(new.collection.as_deref().unwrap_or("default")).await?;
         let now = self.clock.now();
@@ -88,7 +120,8 @@ impl Service {
         };
         let created = self.store.create_sources(&[source], now).await?;
         let created = created.first().copied().unwrap_or(Created::Exists(0));
-        Ok(Added { id: created.id(), is_new: matches!(created, Created::New(_)) })
+        let is_new = matches!(created, Created::New(_));
+        Ok(Added { id: created.id(), is_new, url: url.to_string(), note: None })
     }
 
     /// Lists sources.

@@ -2,14 +2,15 @@
 
 use gleaner_core::identity::{Filter, sift};
 use gleaner_core::link;
-use gleaner_core::outcome::Failure;
+use gleaner_core::outcome::{ErrorKind, Failure};
 use gleaner_core::time::Time;
 use serde::Serialize;
+use url::Url;
 
 use super::ServiceError;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
-use crate::fetch::{Fetcher, Outside, Request};
+use crate::fetch::{Failed, Fetcher, Outside, Request};
 use crate::read::{self, Page, discover};
 
 /// What a URL turned out to be.
@@ -50,8 +51,7 @@ pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError>
     let now = SystemClock.now();
     let request = Request { accept: read::feed::ACCEPT.to_owned(), ..Request::new(url.clone()) };
     let unreadable = |why: String| ServiceError::Unreadable { url: url.to_string(), why };
-    let response =
-        fetcher.fetch(&request, now).await.map_err(|failed| unreadable(Failure::from(failed).message))?;
+    let response = fetcher.fetch(&request, now).await.map_err(|failed| failed_to_fetch(&url, failed))?;
     let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
     match read::feed::read(&page) {
         Ok(document) => Ok(judge(config, document, response.url.to_string(), now)),
@@ -64,6 +64,15 @@ pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError>
             let (title, entries, notes) = (None, Vec::new(), Vec::new());
             Ok(Trial { url: response.url.to_string(), title, entries, feeds, notes })
         }
+    }
+}
+
+/// Where our own guard refused, trying again is no use.
+fn failed_to_fetch(url: &Url, failed: Failed) -> ServiceError {
+    let (failure, url) = (Failure::from(failed), url.to_string());
+    match failure.kind {
+        ErrorKind::Blocked => ServiceError::Unreadable { url, why: failure.message },
+        _ => ServiceError::Unreachable { url, why: failure.message },
     }
 }
 

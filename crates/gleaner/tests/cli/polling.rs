@@ -75,10 +75,46 @@ async fn wrong_urls_are_told() {
     }
     let added = run(&place, &["add", "nonsense"]).await;
     assert_eq!(added.code, 2, "{}", added.err);
-    let added = run(&place, &["add", "https://a.example/", "--policy", "strict"]).await;
+    let added = run(&place, &["add", "https://a.example/", "--unchecked", "--policy", "strict"]).await;
     assert!(added.err.contains("there is no policy 'strict'; there are backoff, cooldown"), "{}", added.err);
-    let added = run(&place, &["add", "https://a.example/", "--collection", "x"]).await;
+    let added = run(&place, &["add", "https://a.example/", "--unchecked", "--collection", "x"]).await;
     assert!(added.err.contains("there is no collection 'x'; there are default"), "{}", added.err);
+}
+
+#[tokio::test]
+async fn add_finds_out_what_a_url_is() {
+    let (server, place) = (Server::start().await, place());
+    let link = |href: &str| format!("<link rel=alternate type='application/rss+xml' href='{href}'>");
+    server.on("/feed", Reply::ok(FEED));
+    server.on("/feed?2", Reply::ok(FEED));
+    server.on("/page", Reply::ok(format!("<html>{}<p>Hello</html>", link("/feed"))));
+    server.on("/blog", Reply::ok(format!("<html>{}{}<p>Hello</html>", link("/feed"), link("/other"))));
+    server.on("/away", Reply::status(503));
+    let added = run(&place, &["add", server.url("/page").as_str()]).await;
+    assert!(
+        added.out.starts_with(&format!("added {} as source 1", server.url("/feed"))),
+        "{}{}",
+        added.out,
+        added.err
+    );
+    let several = run(&place, &["add", server.url("/blog").as_str()]).await;
+    assert_eq!(several.code, 2);
+    assert!(several.err.contains("names several feeds; add one of them:"), "{}", several.err);
+    assert!(several.err.contains(server.url("/other").as_str()), "{}", several.err);
+    let away = run(&place, &["add", server.url("/away").as_str()]).await;
+    assert!(
+        away.out.contains("as source 2")
+            && away.out.contains("note: it cannot be read now (503 Service Unavailable)"),
+        "{}",
+        away.out
+    );
+    let private = run(&place, &["add", "http://192.168.1.1/feed", "--unchecked"]).await;
+    assert!(private.err.contains("cannot be polled: 192.168.1.1 is"), "{}", private.err);
+    let named = run(&place, &["add", server.url("/feed?2").as_str()]).await;
+    assert_eq!(named.code, 0, "{}", named.err);
+    let listed = run(&place, &["list", "--json", "feed?2"]).await;
+    let value: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
+    assert_eq!(value["name"], "News of the day", "a feed goes by its title");
 }
 
 #[tokio::test]
@@ -86,12 +122,12 @@ async fn added_sources_are_listed() {
     let place = place();
     let empty = run(&place, &["list"]).await;
     assert_eq!(empty.out, "no sources; `gleaner add URL` adds one\n");
-    let added = run(&place, &["add", "https://a.example/feed", "--interval", "15"]).await;
+    let added = run(&place, &["add", "https://a.example/feed", "--interval", "15", "--unchecked"]).await;
     assert_eq!(
         added.out,
         "added https://a.example/feed as source 1; a running gleaner polls it within a second\n"
     );
-    let again = run(&place, &["add", "https://a.example/feed#top"]).await;
+    let again = run(&place, &["add", "https://a.example/feed#top", "--unchecked"]).await;
     assert_eq!(again.out, "https://a.example/feed#top is there already, as source 1\n");
     let listed = run(&place, &["list", "--status", "healthy"]).await;
     assert!(listed.out.lines().nth(1).unwrap().starts_with("1   healthy"), "{}", listed.out);

@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test setup check docs unit bench-claim clean
+.PHONY: help test setup check docs unit bench-claim year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -24,6 +24,9 @@ unit: ## All tests, beside a PostgreSQL of their own
 bench-claim: ## What a claim costs: 1,000 due among 1,000,000 sources, on both databases
 	cargo run --release --locked --example claim_cost -- --sources 1000000
 	scripts/with-postgres bash -c 'cargo run --release --locked --example claim_cost -- --sources 1000000 --store "$$TEST_POSTGRES"'
+
+year: ## A year of 1,000 sources with faults, on a clock that runs by hand; SEED=n replays one
+	cargo run --release --locked --example long_run -- --sources 1000 --days 365 --seed $(or $(SEED),1)
 
 clean: ## Remove what was built
 	cargo clean

@@ -6,7 +6,6 @@
 use std::time::{Duration, Instant};
 
 use gleaner::store::{ClaimRequest, HostKey, NewSource, Options, Release, SourceSettings, Store, open};
-use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::{Span, Time};
 
 /// How many are due in each round.
@@ -41,21 +40,7 @@ fn source(n: usize, sources: usize, rounds: usize) -> NewSource {
         canonical_url: url.clone(),
         host: HostKey { name: format!("h{}.example", n / SOURCES_PER_HOST), slot: 0 },
         next_poll_at: if is_due { round((n / every % rounds) as u64) } else { round(9000) },
-        settings: SourceSettings {
-            collection_id: 1,
-            url,
-            kind: Kind::Feed,
-            name: None,
-            interval: Interval::Default,
-            poll_delay: None,
-            article_selector: None,
-            ignore_selector: None,
-            full_content: false,
-            backfill: false,
-            ignore_robots: false,
-            policy: None,
-            secret: None,
-        },
+        settings: SourceSettings::feed(1, url),
     }
 }
 

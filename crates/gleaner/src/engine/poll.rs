@@ -65,17 +65,6 @@ fn commit(lease: Lease, source: &Source, attempt: Attempt, decision: Decision, n
         skipped,
         rule: decision.next.map(|next| next.why.name().to_owned()),
     };
-    let events = decision.events.iter().map(|event| NewEvent {
-        kind: event.kind.name().to_owned(),
-        source_id: Some(source.id),
-        payload: serde_json::json!({
-            "url": source.settings.url,
-            "reason": event.reason,
-            "status": decision.health.status().name(),
-            "next_poll_at": decision.next.map(|next| next.at),
-        })
-        .to_string(),
-    });
     Commit {
         lease,
         source_id: source.id,
@@ -91,7 +80,7 @@ fn commit(lease: Lease, source: &Source, attempt: Attempt, decision: Decision, n
         vanished,
         articles: Vec::new(),
         poll,
-        events: events.collect(),
+        events: NewEvent::of_decision(source.id, &source.settings.url, &decision),
         health: decision.health,
     }
 }

@@ -2,11 +2,10 @@
 //! polling: start-up does not wait for it, and one that is cut off begins again at the next start.
 
 use gleaner_core::health::rederive;
-use gleaner_core::link;
 use gleaner_core::schedule::{HostState, Situation};
 
 use super::Context;
-use crate::store::{HostKey, NewEvent, Source, SourceEdit, SourceFilter, StoreError};
+use crate::store::{Source, SourceEdit, SourceFilter, StoreError};
 
 /// Where the hash of what times polls is kept, in the store's `meta`.
 const HASH: &str = "schedule_hash";
@@ -62,26 +61,8 @@ async fn one(cx: &Context, source: Source) -> Result<bool, StoreError> {
         policy: cx.policy(&source),
     };
     let decision = rederive(&at, now, cx.chance.jitter());
-    let next_poll_at = decision.next.map(|next| next.at);
-    if decision.health == source.health && next_poll_at == source.next_poll_at {
+    if decision.health == source.health && decision.next.map(|next| next.at) == source.next_poll_at {
         return Ok(false);
     }
-    let events = decision.events.iter().map(|event| NewEvent {
-        kind: event.kind.name().to_owned(),
-        source_id: Some(source.id),
-        payload: serde_json::json!({ "url": source.settings.url, "reason": event.reason }).to_string(),
-    });
-    let edit = SourceEdit {
-        id: source.id,
-        version: source.version,
-        fence: source.fence,
-        canonical_url: link::canonical(&source.settings.url),
-        host: HostKey { name: source.host.clone(), slot: source.slot },
-        health: decision.health,
-        next_poll_at,
-        forget: false,
-        events: events.collect(),
-        settings: source.settings,
-    };
-    cx.store.edit_source(&edit, now).await.map(|()| true)
+    cx.store.edit_source(&SourceEdit::of(&source).deciding(decision), now).await.map(|()| true)
 }

@@ -3,7 +3,7 @@
 use gleaner_core::health::{Health, Status, StatusEvent, StatusEventKind, by_hand};
 
 use super::{Service, ServiceError};
-use crate::store::{HostKey, NewEvent, Source, SourceEdit};
+use crate::store::{Source, SourceEdit};
 
 impl Service {
     /// Enables or disables a source. Enabling clears every failure, and the source is due at once.
@@ -56,25 +56,7 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let (source, now) = (self.store.source(id).await?, self.clock.now());
         let Some((health, kind, reason)) = change(&source, now)? else { return Ok(()) };
-        let event = StatusEvent { kind, reason };
-        let decision = by_hand(health, vec![event.clone()], now);
-        let edit = SourceEdit {
-            id,
-            version: source.version,
-            fence: source.fence,
-            canonical_url: gleaner_core::link::canonical(&source.settings.url),
-            host: HostKey { name: source.host.clone(), slot: source.slot },
-            health: decision.health,
-            next_poll_at: decision.next.map(|next| next.at),
-            forget: false,
-            events: vec![NewEvent {
-                kind: kind.name().to_owned(),
-                source_id: Some(id),
-                payload: serde_json::json!({ "url": source.settings.url, "reason": event.reason })
-                    .to_string(),
-            }],
-            settings: source.settings,
-        };
-        Ok(self.store.edit_source(&edit, now).await?)
+        let decision = by_hand(health, vec![StatusEvent { kind, reason }], now);
+        Ok(self.store.edit_source(&SourceEdit::of(&source).deciding(decision), now).await?)
     }
 }

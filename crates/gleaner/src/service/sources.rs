@@ -103,19 +103,13 @@ impl Service {
             host: self.host_key(url.as_str()),
             next_poll_at,
             settings: SourceSettings {
-                collection_id,
-                url: url.to_string(),
                 kind: new.kind,
                 name: new.name.clone(),
                 interval: new.interval,
                 poll_delay: new.poll_delay,
-                article_selector: None,
-                ignore_selector: None,
-                full_content: false,
                 backfill: new.backfill,
-                ignore_robots: false,
                 policy: new.policy.clone(),
-                secret: None,
+                ..SourceSettings::feed(collection_id, url.as_str())
             },
         };
         let created = self.store.create_sources(&[source], now).await?;

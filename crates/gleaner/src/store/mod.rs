@@ -7,6 +7,7 @@
 mod error;
 mod migrate;
 mod postgres;
+mod records;
 mod sqlite;
 mod types;
 
@@ -19,6 +20,7 @@ use gleaner_core::identity::Seen;
 use gleaner_core::time::Time;
 
 pub use error::StoreError;
+pub use records::*;
 pub use types::*;
 
 /// The result of a store's method.

@@ -1,8 +1,8 @@
 //! What goes into a store and comes out of it, beside the core's own values.
 
-use gleaner_core::health::Health;
-use gleaner_core::identity::Seen;
-use gleaner_core::identity::Skipped;
+use gleaner_core::health::{Decision, Health, Status, StatusEvent};
+use gleaner_core::identity::{Seen, Skipped};
+use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::{ContentHash, NewPost};
 use gleaner_core::schedule::Hints;
@@ -38,6 +38,27 @@ pub struct SourceSettings {
     pub policy: Option<String>,
     /// Its credentials, encrypted.
     pub secret: Option<Vec<u8>>,
+}
+
+impl SourceSettings {
+    /// A feed, with nothing special about it.
+    pub fn feed(collection_id: i64, url: impl Into<String>) -> Self {
+        Self {
+            collection_id,
+            url: url.into(),
+            kind: Kind::Feed,
+            name: None,
+            interval: Interval::Default,
+            poll_delay: None,
+            article_selector: None,
+            ignore_selector: None,
+            full_content: false,
+            backfill: false,
+            ignore_robots: false,
+            policy: None,
+            secret: None,
+        }
+    }
 }
 
 /// The host that asks for a source, as work is grouped by it.
@@ -130,7 +151,7 @@ pub struct Memory {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceFilter {
     /// Of this status, by name.
-    pub status: Option<gleaner_core::health::Status>,
+    pub status: Option<Status>,
     /// Of this kind.
     pub kind: Option<Kind>,
     /// In this collection.
@@ -166,6 +187,31 @@ pub struct SourceEdit {
     pub forget: bool,
     /// What to tell the world.
     pub events: Vec<NewEvent>,
+}
+
+impl SourceEdit {
+    /// An edit of a source as it was read, that changes nothing yet.
+    pub fn of(source: &Source) -> Self {
+        Self {
+            id: source.id,
+            version: source.version,
+            fence: source.fence,
+            settings: source.settings.clone(),
+            canonical_url: link::canonical(&source.settings.url),
+            host: HostKey { name: source.host.clone(), slot: source.slot },
+            health: source.health.clone(),
+            next_poll_at: source.next_poll_at,
+            forget: false,
+            events: Vec::new(),
+        }
+    }
+
+    /// The same with what was decided about the source, and the word of it.
+    #[must_use]
+    pub fn deciding(self, decision: Decision) -> Self {
+        let events = NewEvent::of_decision(self.id, &self.settings.url, &decision);
+        Self { next_poll_at: decision.next.map(|next| next.at), events, health: decision.health, ..self }
+    }
 }
 
 /// What to claim.
@@ -388,6 +434,24 @@ pub struct NewEvent {
     pub payload: String,
 }
 
+impl NewEvent {
+    /// What a decision about a source tells the world.
+    pub fn of_decision(source_id: i64, url: &str, decision: &Decision) -> Vec<NewEvent> {
+        let told = |event: &StatusEvent| NewEvent {
+            kind: event.kind.name().to_owned(),
+            source_id: Some(source_id),
+            payload: serde_json::json!({
+                "url": url,
+                "reason": event.reason,
+                "status": decision.health.status(),
+                "next_poll_at": decision.next.map(|next| next.at),
+            })
+            .to_string(),
+        };
+        decision.events.iter().map(told).collect()
+    }
+}
+
 /// An event as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -398,111 +462,6 @@ pub struct Event {
     /// What happened.
     pub event: NewEvent,
     /// When.
-    pub created_at: Time,
-}
-
-/// A post as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Post {
-    /// Its id.
-    pub id: i64,
-    /// Its source.
-    pub source_id: i64,
-    /// What it says.
-    pub content: NewPost,
-    /// Counts changes of title or text, from 1.
-    pub revision: i64,
-    /// When it was first stored.
-    pub created_at: Time,
-    /// When it last changed.
-    pub updated_at: Time,
-}
-
-/// Which posts to list; all conditions hold at once.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PostFilter {
-    /// Of these sources; none given: of all.
-    pub source_ids: Vec<i64>,
-    /// Linked to no article.
-    pub unlinked: bool,
-    /// Stored at or after.
-    pub from: Option<Time>,
-    /// Stored before.
-    pub until: Option<Time>,
-}
-
-/// An article as a consumer makes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewArticle {
-    /// Its title.
-    pub title: String,
-    /// Its text.
-    pub body: String,
-    /// Where it is.
-    pub url: Option<String>,
-    /// When it was published.
-    pub published_at: Option<Time>,
-    /// The posts it is made from.
-    pub post_ids: Vec<i64>,
-}
-
-/// An article as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Article {
-    /// Its id.
-    pub id: i64,
-    /// What it says.
-    pub content: NewArticle,
-    /// Whether its consumer is done with it.
-    pub is_processed: bool,
-    /// When it was made.
-    pub created_at: Time,
-}
-
-/// A user as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct User {
-    /// Its id.
-    pub id: i64,
-    /// What it is called.
-    pub name: String,
-    /// Its password's hash; none: no password set.
-    pub password_hash: Option<String>,
-    /// Whether it manages users.
-    pub is_admin: bool,
-    /// When it was made.
-    pub created_at: Time,
-}
-
-/// A collection as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collection {
-    /// Its id.
-    pub id: i64,
-    /// What it is called.
-    pub name: String,
-    /// Whose keys serve its sources.
-    pub owner_id: i64,
-    /// When it was made.
-    pub created_at: Time,
-}
-
-/// Where events are sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Webhook {
-    /// Its id.
-    pub id: i64,
-    /// Whose it is.
-    pub owner_id: i64,
-    /// The target.
-    pub url: String,
-    /// What signs, encrypted.
-    pub secret: Vec<u8>,
-    /// Which kinds of events, separated by commas; empty: all.
-    pub events: String,
-    /// Whether it is used.
-    pub enabled: bool,
-    /// When it was made.
     pub created_at: Time,
 }
 

@@ -1,5 +1,6 @@
 //! What a server sees of us.
 
+use gleaner::store::SourceEdit;
 use gleaner_core::time::Span;
 
 use super::on_both;
@@ -52,7 +53,7 @@ async fn validators_of_another_reader_or_url_are_not_sent(db: Database) {
     let claimed = world.source(id).await;
     assert_eq!(claimed.memory.reader_version, Some(1));
     // A reader of another version had been at work.
-    let edit = world.edit_of(&claimed, |edit| edit.forget = true);
+    let edit = SourceEdit { forget: true, ..SourceEdit::of(&claimed) };
     world.store().edit_source(&edit, world.now()).await.unwrap();
     world.poll_next(id).await;
     assert_eq!(world.server().requests()[1].raw_header("if-none-match"), None);

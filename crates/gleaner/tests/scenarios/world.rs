@@ -8,7 +8,7 @@ use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, Outside};
 use gleaner::service::{NewSource, Service};
-use gleaner::store::{HostKey, Poll, Post, PostFilter, Source, SourceEdit, SourceFilter, Store};
+use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
 use gleaner_core::time::{Span, Time};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
@@ -222,24 +222,6 @@ impl World {
     /// Closes every connection.
     pub(super) fn hang_up(&mut self) {
         self.server.hang_up();
-    }
-
-    /// An edit that changes nothing but what `change` does.
-    pub(super) fn edit_of(&self, source: &Source, change: impl FnOnce(&mut SourceEdit)) -> SourceEdit {
-        let mut edit = SourceEdit {
-            id: source.id,
-            version: source.version,
-            fence: source.fence,
-            settings: source.settings.clone(),
-            canonical_url: gleaner_core::link::canonical(&source.settings.url),
-            host: HostKey { name: source.host.clone(), slot: source.slot },
-            health: source.health.clone(),
-            next_poll_at: source.next_poll_at,
-            forget: false,
-            events: Vec::new(),
-        };
-        change(&mut edit);
-        edit
     }
 
     /// Other readers from now on.

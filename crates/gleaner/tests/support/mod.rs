@@ -8,7 +8,6 @@ pub(crate) mod http;
 use std::sync::Arc;
 
 use gleaner::store::{HostKey, NewSource, Options, SourceSettings, Store, open};
-use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::{Span, Time};
 use sqlx::Connection as _;
 
@@ -63,20 +62,6 @@ pub(crate) fn feed(host: &str, path: &str) -> NewSource {
         canonical_url: gleaner_core::link::canonical(&url),
         host: HostKey { name: host.to_owned(), slot: 0 },
         next_poll_at: start(),
-        settings: SourceSettings {
-            collection_id: 1,
-            url,
-            kind: Kind::Feed,
-            name: None,
-            interval: Interval::Default,
-            poll_delay: None,
-            article_selector: None,
-            ignore_selector: None,
-            full_content: false,
-            backfill: false,
-            ignore_robots: false,
-            policy: None,
-            secret: None,
-        },
+        settings: SourceSettings::feed(1, url),
     }
 }

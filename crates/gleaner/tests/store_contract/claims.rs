@@ -1,0 +1,203 @@
+//! Leases: what is due, to whom, and for how long.
+
+use super::*;
+
+on_both!(
+    a_claim_leases_due_hosts_with_what_is_due,
+    a_host_is_claimed_once_until_its_lease_ends,
+    a_big_host_is_claimed_in_portions,
+    a_heartbeat_keeps_only_what_is_ours,
+    a_release_makes_the_host_due_with_its_next_source,
+    one_source_can_be_claimed_by_hand,
+    article_work_is_claimed_by_its_own_host,
+    article_work_is_retried_and_given_up,
+    a_host_hold_delays_its_sources,
+);
+
+fn page(host: &str, key: i64) -> NewArticleWork {
+    NewArticleWork {
+        host: HostKey { name: host.into(), slot: 0 },
+        entry_key: key,
+        url: format!("https://{host}/{key}"),
+        draft: "{}".into(),
+        next_try_at: start() + minutes(1),
+    }
+}
+
+/// Commits an index page with these links, and remembers them as seen.
+async fn index(db: &Database, pages: Vec<NewArticleWork>) {
+    poll_once(db, start(), |commit| {
+        commit.remember = pages
+            .iter()
+            .map(|page| Seen {
+                key: page.entry_key,
+                link: None,
+                raw: 0,
+                content: 0,
+                post_id: None,
+                absent_since: None,
+            })
+            .collect();
+        commit.articles = pages;
+    })
+    .await;
+}
+
+async fn a_claim_leases_due_hosts_with_what_is_due(db: Database) {
+    let mut sources = vec![feed("a.example", "1"), feed("a.example", "2"), feed("a.example", "3")];
+    sources.extend([feed("b.example", "1"), feed("c.example", "1")]);
+    sources[1].next_poll_at = start() + minutes(5);
+    sources[2].next_poll_at = start() - minutes(5);
+    sources[4].next_poll_at = start() + minutes(1);
+    let ids = add(&db, &sources).await;
+    let mut claims = db.store.claim(&request(start())).await.unwrap();
+    claims.sort_by(|one, other| one.host.cmp(&other.host));
+    let found: Vec<(&str, Vec<i64>)> = claims
+        .iter()
+        .map(|claim| (claim.host.as_str(), claim.sources.iter().map(|source| source.id).collect()))
+        .collect();
+    assert_eq!(found, [("a.example", vec![ids[2], ids[0]]), ("b.example", vec![ids[3]])]);
+}
+
+async fn a_host_is_claimed_once_until_its_lease_ends(db: Database) {
+    add(&db, &[feed("a.example", "1")]).await;
+    let first = claim_one(&db, start()).await;
+    assert!(db.store.claim(&request(start() + Span::from_secs(59))).await.unwrap().is_empty());
+    let second = claim_one(&db, start() + minutes(1)).await;
+    assert!(second.lease.fence > first.lease.fence);
+    // The first worker comes back too late: its release and its commit change nothing.
+    db.store.release(&[Release { lease: first.lease, free_at: None }]).await.unwrap();
+    assert!(db.store.claim(&request(start() + minutes(1))).await.unwrap().is_empty());
+    let late = db.store.commit(&[quiet(&first, 0, start() + minutes(1))], &[]).await.unwrap();
+    assert_eq!(late, [Committed::Discarded]);
+}
+
+async fn a_big_host_is_claimed_in_portions(db: Database) {
+    let sources: Vec<NewSource> = (0..7).map(|n| feed("a.example", &n.to_string())).collect();
+    add(&db, &sources).await;
+    let mut portions = Vec::new();
+    loop {
+        let claims = db.store.claim(&ClaimRequest { per_host: 3, ..request(start()) }).await.unwrap();
+        let Some(claim) = claims.first() else { break };
+        portions.push(claim.sources.len());
+        let commits: Vec<Commit> =
+            (0..claim.sources.len()).map(|place| quiet(claim, place, start())).collect();
+        db.store.commit(&commits, &[]).await.unwrap();
+        db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+    }
+    assert_eq!(portions, [3, 3, 1]);
+}
+
+async fn a_heartbeat_keeps_only_what_is_ours(db: Database) {
+    add(&db, &[feed("a.example", "1")]).await;
+    let claim = claim_one(&db, start()).await;
+    let stale = Lease { fence: claim.lease.fence - 1, ..claim.lease };
+    let kept = db.store.heartbeat(&[claim.lease, stale], start() + minutes(10)).await.unwrap();
+    assert_eq!(kept, [claim.lease]);
+    assert!(db.store.claim(&request(start() + minutes(9))).await.unwrap().is_empty());
+    db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+    assert!(
+        db.store.heartbeat(&[claim.lease], start() + minutes(20)).await.unwrap().is_empty(),
+        "it was released"
+    );
+}
+
+async fn a_release_makes_the_host_due_with_its_next_source(db: Database) {
+    let mut sources = vec![feed("a.example", "1"), feed("a.example", "2")];
+    sources[1].next_poll_at = start() + minutes(10);
+    add(&db, &sources).await;
+    poll_once(&db, start(), |_| {}).await;
+    assert!(db.store.claim(&request(start() + minutes(9))).await.unwrap().is_empty());
+    let claim = claim_one(&db, start() + minutes(10)).await;
+    db.store.commit(&[quiet(&claim, 0, start() + minutes(10))], &[]).await.unwrap();
+    // Source 1 is due at 30 minutes, but the host wants a longer pause.
+    let free_at = Some(start() + minutes(35));
+    db.store.release(&[Release { lease: claim.lease, free_at }]).await.unwrap();
+    assert!(db.store.claim(&request(start() + minutes(34))).await.unwrap().is_empty());
+    assert_eq!(claim_one(&db, start() + minutes(35)).await.sources[0].settings.url, "https://a.example/1");
+}
+
+async fn one_source_can_be_claimed_by_hand(db: Database) {
+    let mut sources = vec![feed("a.example", "1"), feed("a.example", "2")];
+    sources[1].next_poll_at = start() + minutes(500);
+    let ids = add(&db, &sources).await;
+    let claim = db.store.claim_source(ids[1], &request(start())).await.unwrap().unwrap();
+    assert_eq!(claim.sources.iter().map(|source| source.id).collect::<Vec<_>>(), [ids[1]]);
+    assert!(db.store.claim_source(ids[0], &request(start())).await.unwrap().is_none(), "the host is taken");
+    assert!(db.store.claim(&request(start())).await.unwrap().is_empty(), "by claims of what is due, too");
+    db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+    assert!(db.store.claim_source(ids[0], &request(start())).await.unwrap().is_some());
+    assert!(db.store.claim_source(999, &request(start())).await.unwrap().is_none());
+}
+
+async fn article_work_is_claimed_by_its_own_host(db: Database) {
+    let id = add(&db, &[feed("index.example", "")]).await[0];
+    index(
+        &db,
+        vec![page("a.example", 1), page("a.example", 2), page("index.example", 3), page("a.example", 1)],
+    )
+    .await;
+    assert!(db.store.claim(&request(start())).await.unwrap().is_empty(), "not before its time");
+    let now = start() + minutes(1);
+    let claims = db.store.claim(&request(now)).await.unwrap();
+    let found: HashMap<&str, Vec<i64>> = claims
+        .iter()
+        .map(|claim| (claim.host.as_str(), claim.articles.iter().map(|work| work.entry_key).collect()))
+        .collect();
+    assert_eq!(found, HashMap::from([("a.example", vec![1, 2]), ("index.example", vec![3])]));
+    let claim = claims.iter().find(|claim| claim.host == "a.example").unwrap();
+    let done = ArticleCommit {
+        lease: claim.lease,
+        work_id: claim.articles[0].id,
+        at: now,
+        outcome: ArticleOutcome::Post(Box::new(post("an article"))),
+    };
+    let stale = ArticleCommit {
+        lease: Lease { fence: 0, ..claim.lease },
+        work_id: claim.articles[1].id,
+        ..done.clone()
+    };
+    let committed = db.store.commit_articles(&[done.clone(), stale]).await.unwrap();
+    let [Committed::Stored { new, .. }, Committed::Discarded] = &committed[..] else {
+        panic!("{committed:?}")
+    };
+    assert_eq!(db.store.post(new[0]).await.unwrap().source_id, id);
+    assert_eq!(only_seen(&db, id, 1).await.post_id, Some(new[0]));
+    assert_eq!(db.store.commit_articles(&[done]).await.unwrap(), [Committed::Discarded], "it is done");
+    assert_eq!(db.store.number_events(10).await.unwrap(), 1);
+}
+
+async fn article_work_is_retried_and_given_up(db: Database) {
+    let id = add(&db, &[feed("index.example", "")]).await[0];
+    index(&db, vec![page("a.example", 1)]).await;
+    let mut now = start() + minutes(1);
+    for tries in 0..3 {
+        let claim = db.store.claim(&request(now)).await.unwrap().remove(0);
+        assert_eq!(claim.articles[0].tries, tries);
+        let outcome = match tries {
+            2 => ArticleOutcome::GivenUp,
+            _ => ArticleOutcome::Retry { at: now + minutes(5), error: "timeout after 30s".into() },
+        };
+        let commit = ArticleCommit { lease: claim.lease, work_id: claim.articles[0].id, at: now, outcome };
+        db.store.commit_articles(&[commit]).await.unwrap();
+        db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+        assert!(db.store.claim(&request(now + minutes(4))).await.unwrap().is_empty());
+        now = now + minutes(5);
+    }
+    assert!(db.store.claim(&request(now)).await.unwrap().is_empty(), "it was given up");
+    assert_eq!(only_seen(&db, id, 1).await.post_id, None, "and stays seen");
+}
+
+async fn a_host_hold_delays_its_sources(db: Database) {
+    let mut sources = vec![feed("a.example", "1"), feed("a.example", "2")];
+    sources[1].next_poll_at = start() + minutes(5);
+    add(&db, &sources).await;
+    poll_once(&db, start(), |commit| commit.host_hold_until = Some(start() + minutes(20))).await;
+    assert!(db.store.claim(&request(start() + minutes(19))).await.unwrap().is_empty());
+    // A source added meanwhile waits, too.
+    add(&db, &[feed("a.example", "3")]).await;
+    assert!(db.store.claim(&request(start() + minutes(19))).await.unwrap().is_empty());
+    let claims = db.store.claim(&request(start() + minutes(20))).await.unwrap();
+    assert_eq!(claims[0].sources.len(), 2);
+    assert_eq!(claims[0].hold_until, Some(start() + minutes(20)));
+}

@@ -1,0 +1,316 @@
+//! Polls: the whole verdict, or nothing.
+
+use super::*;
+
+on_both!(
+    a_commit_stores_the_whole_verdict,
+    any_health_survives_a_commit,
+    a_stale_fence_discards_the_whole_poll,
+    one_stale_poll_spares_the_rest_of_its_batch,
+    the_same_text_is_stored_once_per_source,
+    a_changed_entry_changes_its_post,
+    a_change_into_another_posts_text_is_skipped,
+    vanished_entries_are_marked_and_come_back,
+    unchanged_polls_share_a_row,
+    an_edit_during_a_poll_wins,
+    a_source_that_moved_is_polled_at_its_new_host,
+    a_thousand_sources_in_one_batch,
+);
+
+async fn a_commit_stores_the_whole_verdict(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let memory = Memory {
+        etag: Some(b"W/\"\xfc\"".to_vec()),
+        last_modified: Some(b"Sun, 15 Nov 2026 00:00:00 GMT".to_vec()),
+        body_hash: Some(-5),
+        reader_version: Some(3),
+        hints: Hints { max_age: Some(minutes(60)), skip_hours: 3, ..Hints::NONE },
+        redirect: Some("{}".into()),
+        cursor: Some("{\"since_id\":1}".into()),
+    };
+    let skipped = Seen { key: 42, link: None, raw: 2, content: 3, post_id: None, absent_since: None };
+    let committed = poll_once(&db, start(), |commit| {
+        commit.memory = Some(memory.clone());
+        commit.new = vec![new_post("one"), new_post("two")];
+        commit.remember = vec![skipped];
+        commit.poll.outcome = "fetched".into();
+        commit.poll.skipped = Skipped { too_old: 1, ..Skipped::default() };
+        commit.poll.rule = Some("standard".into());
+        commit.events = vec![NewEvent {
+            kind: "source.recovered".into(),
+            source_id: Some(commit.source_id),
+            payload: "{}".into(),
+        }];
+    })
+    .await;
+    let Committed::Stored { new, changed } = committed else { panic!("it was stored") };
+    assert_eq!((new.len(), changed.len()), (2, 0));
+    let source = db.store.source(id).await.unwrap();
+    assert_eq!((source.memory, source.next_poll_at), (memory, Some(start() + minutes(30))));
+    assert_eq!(source.health.last_success_at, Some(start()));
+    let stored = db.store.post(new[0]).await.unwrap();
+    assert_eq!((stored.content, stored.revision, stored.created_at), (post("one"), 1, start()));
+    let known = &db.store.known(&[id]).await.unwrap()[&id];
+    assert_eq!(known.len(), 3);
+    for (post, seen) in [new_post("one"), new_post("two")] {
+        let row = known.iter().find(|row| row.key == seen.key).unwrap();
+        let id = row.post_id.expect("the entry knows its post");
+        assert_eq!(db.store.post(id).await.unwrap().content, post);
+        assert_eq!(*row, Seen { post_id: Some(id), ..seen });
+    }
+    assert!(known.contains(&skipped));
+    let polls = db.store.polls(id, None, 10).await.unwrap();
+    assert_eq!((polls.len(), polls[0].new_posts, polls[0].count), (1, 2, 1));
+    assert_eq!(polls[0].record.skipped.too_old, 1);
+    assert_eq!(db.store.number_events(10).await.unwrap(), 2);
+    let events = db.store.events(0, 10).await.unwrap();
+    assert_eq!(
+        events.iter().map(|event| event.event.kind.as_str()).collect::<Vec<_>>(),
+        ["post.created", "source.recovered"]
+    );
+    assert!(events[0].event.payload.contains(&new[0].to_string()));
+}
+
+async fn any_health_survives_a_commit(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let at = |n| start() + minutes(n);
+    let failing = Failing {
+        count: u32::MAX,
+        since: at(1),
+        kind: ErrorKind::Network(Cause::Dns),
+        status: Some(404),
+        message: "the name a.example does not exist".into(),
+        kind_run: 3,
+        kind_since: at(2),
+        permanent: Some(PermanentRun {
+            count: 4,
+            since: at(3),
+            kinds: KindSet::default().with(ErrorKind::NotFound).with(ErrorKind::Network(Cause::Dns)),
+        }),
+    };
+    let healths = [
+        Health { failing: Some(failing.clone()), hold_until: Some(at(9)), ..Health::new() },
+        Health {
+            failing: Some(Failing { permanent: None, kind: ErrorKind::ParseError, ..failing }),
+            quarantine: Some(Quarantine {
+                at: at(4),
+                reason: "parse_error".into(),
+                retry_at: Some(at(5)),
+                by_hand: false,
+            }),
+            last_success_at: Some(at(0)),
+            ..Health::new()
+        },
+        Health {
+            quarantine: Some(Quarantine {
+                at: at(4),
+                reason: "too noisy".into(),
+                retry_at: None,
+                by_hand: true,
+            }),
+            ..Health::new()
+        },
+        Health { disabled: Some(Disabled { reason: Some("Auto-disabled".into()) }), ..Health::new() },
+        Health { disabled: Some(Disabled { reason: None }), ..Health::new() },
+        Health::new(),
+    ];
+    for (now, health) in (0..).zip(healths) {
+        let health = Health { last_polled_at: Some(at(now)), ..health };
+        // Whatever the state says, the next round claims it again.
+        poll_once(&db, at(now), |commit| {
+            commit.health = health.clone();
+            commit.next_poll_at = Some(at(now));
+        })
+        .await;
+        let stored = db.store.source(id).await.unwrap();
+        assert_eq!(stored.health, health);
+        let status = SourceFilter { status: Some(health.status()), ..SourceFilter::default() };
+        assert_eq!(db.store.sources(&status, None, 10).await.unwrap().len(), 1, "{health:?}");
+    }
+}
+
+async fn a_stale_fence_discards_the_whole_poll(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let claim = claim_one(&db, start()).await;
+    let before = db.store.source(id).await.unwrap();
+    let whole = Commit {
+        new: vec![new_post("one")],
+        events: vec![NewEvent { kind: "source.failing".into(), source_id: Some(id), payload: "{}".into() }],
+        ..quiet(&claim, 0, start())
+    };
+    let stale_source = Commit { fence: whole.fence - 1, ..whole.clone() };
+    let stale_host = Commit { lease: Lease { fence: claim.lease.fence - 1, ..claim.lease }, ..whole.clone() };
+    let other_host = Commit { lease: Lease { host_id: claim.lease.host_id + 1, ..claim.lease }, ..whole };
+    for commit in [stale_source, stale_host, other_host] {
+        assert_eq!(db.store.commit(&[commit], &[]).await.unwrap(), [Committed::Discarded]);
+    }
+    assert_eq!(db.store.source(id).await.unwrap(), before);
+    assert!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().is_empty());
+    assert!(db.store.known(&[id]).await.unwrap().is_empty());
+    assert!(db.store.polls(id, None, 10).await.unwrap().is_empty());
+    assert_eq!(db.store.number_events(10).await.unwrap(), 0);
+}
+
+async fn one_stale_poll_spares_the_rest_of_its_batch(db: Database) {
+    let ids = add(&db, &[feed("a.example", "1"), feed("a.example", "2"), feed("a.example", "3")]).await;
+    let claims = db.store.claim(&request(start())).await.unwrap();
+    let mut commits: Vec<Commit> = (0..3).map(|place| quiet(&claims[0], place, start())).collect();
+    for commit in &mut commits {
+        commit.new = vec![new_post("same text")];
+    }
+    commits[1].fence += 1;
+    let committed = db.store.commit(&commits, &[]).await.unwrap();
+    let stored: Vec<bool> = committed.iter().map(|one| *one != Committed::Discarded).collect();
+    assert_eq!(stored, [true, false, true]);
+    let posts = db.store.posts(&PostFilter::default(), None, 10).await.unwrap();
+    assert_eq!(posts.iter().map(|post| post.source_id).collect::<Vec<_>>(), [ids[2], ids[0]]);
+}
+
+async fn the_same_text_is_stored_once_per_source(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    poll_once(&db, start(), |commit| commit.new = vec![new_post("one")]).await;
+    let at = start() + minutes(30);
+    let (post, seen) = new_post("one");
+    let again = (post, Seen { key: 99, ..seen });
+    let committed = poll_once(&db, at, |commit| commit.new = vec![again, new_post("two")]).await;
+    assert!(matches!(&committed, Committed::Stored { new, .. } if new.len() == 1), "{committed:?}");
+    assert_eq!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().len(), 2);
+    let known = &db.store.known(&[id]).await.unwrap()[&id];
+    let row = known.iter().find(|row| row.key == 99).expect("it is remembered all the same");
+    assert_eq!(row.post_id, None);
+}
+
+async fn a_changed_entry_changes_its_post(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    poll_once(&db, start(), |commit| commit.new = vec![new_post("one")]).await;
+    let seen = only_seen(&db, id, new_post("one").1.key).await;
+    let post_id = seen.post_id.unwrap();
+    let edited = NewPost { guid: "guid one".into(), ..post("one, corrected") };
+    let seen = Seen { content: edited.content_hash.key(), raw: 2, ..seen };
+    let at = start() + minutes(30);
+    let committed = poll_once(&db, at, |commit| commit.changed = vec![(post_id, edited.clone(), seen)]).await;
+    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
+    let stored = db.store.post(post_id).await.unwrap();
+    assert_eq!((stored.content, stored.revision, stored.updated_at), (edited.clone(), 2, at));
+    assert_eq!(only_seen(&db, id, seen.key).await, seen);
+    // The same words again, in other markup: remembered, but no change that anybody should hear of.
+    let at = at + minutes(30);
+    let other_markup = NewPost { raw_content: Some("<b>one, corrected</b>".into()), ..edited };
+    let committed = poll_once(&db, at, |commit| commit.changed = vec![(post_id, other_markup, seen)]).await;
+    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![] });
+    assert_eq!(db.store.post(post_id).await.unwrap().revision, 2);
+}
+
+async fn a_change_into_another_posts_text_is_skipped(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    poll_once(&db, start(), |commit| commit.new = vec![new_post("one"), new_post("two")]).await;
+    let seen = only_seen(&db, id, new_post("one").1.key).await;
+    let post_id = seen.post_id.unwrap();
+    let committed =
+        poll_once(&db, start() + minutes(30), |commit| commit.changed = vec![(post_id, post("two"), seen)])
+            .await;
+    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![] });
+    assert_eq!(db.store.post(post_id).await.unwrap().content, post("one"));
+}
+
+async fn vanished_entries_are_marked_and_come_back(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    poll_once(&db, start(), |commit| commit.new = vec![new_post("one")]).await;
+    let key = new_post("one").1.key;
+    let at = start() + minutes(30);
+    poll_once(&db, at, |commit| commit.vanished = vec![key]).await;
+    let gone = only_seen(&db, id, key).await;
+    assert_eq!(gone.absent_since, Some(at));
+    poll_once(&db, at + minutes(30), |commit| commit.remember = vec![Seen { absent_since: None, ..gone }])
+        .await;
+    assert_eq!(only_seen(&db, id, key).await.absent_since, None);
+}
+
+async fn unchanged_polls_share_a_row(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let at = |n: u64| start() + minutes(30 * n);
+    for n in 0..4 {
+        poll_once(&db, at(n), |_| {}).await;
+    }
+    poll_once(&db, at(4), |commit| commit.poll.outcome = "fetched".into()).await;
+    poll_once(&db, at(5), |commit| {
+        commit.poll.outcome = "failed".into();
+        commit.poll.error = Some((ErrorKind::Network(Cause::Reset), "connection cut short".into()));
+        commit.poll.status_code = None;
+    })
+    .await;
+    poll_once(&db, at(6), |_| {}).await;
+    let polls = db.store.polls(id, None, 10).await.unwrap();
+    let rows: Vec<(&str, i64, Time, Time)> = polls
+        .iter()
+        .rev()
+        .map(|poll| (poll.record.outcome.as_str(), poll.count, poll.first_at, poll.record.at))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("not_modified", 4, at(0), at(3)),
+            ("fetched", 1, at(4), at(4)),
+            ("failed", 1, at(5), at(5)),
+            ("not_modified", 1, at(6), at(6)),
+        ]
+    );
+    let error = polls[1].record.error.clone().unwrap();
+    assert_eq!(error, (ErrorKind::Network(Cause::Reset), "connection cut short".to_owned()));
+    assert_eq!(db.store.polls(id, Some(polls[1].id), 1).await.unwrap()[0].record.outcome, "fetched");
+}
+
+async fn an_edit_during_a_poll_wins(db: Database) {
+    let ids = add(&db, &[feed("a.example", "1"), feed("a.example", "2")]).await;
+    let claim = db.store.claim(&request(start())).await.unwrap().remove(0);
+    let edit = edit_of(&claim.sources[0], |edit| edit.settings.name = Some("renamed".into()));
+    db.store.edit_source(&edit, start()).await.unwrap();
+    db.store.delete_source(ids[1]).await.unwrap();
+    let commits = [quiet(&claim, 0, start()), quiet(&claim, 1, start())];
+    assert_eq!(db.store.commit(&commits, &[]).await.unwrap(), [Committed::Discarded, Committed::Discarded]);
+    db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+    assert_eq!(claim_one(&db, start()).await.sources[0].settings.name.as_deref(), Some("renamed"));
+}
+
+async fn a_source_that_moved_is_polled_at_its_new_host(db: Database) {
+    let ids = add(&db, &[feed("a.example", "feed")]).await;
+    let to = |host: &str| Move {
+        url: format!("https://{host}/feed"),
+        canonical_url: format!("https://{host}/feed"),
+        host: HostKey { name: host.into(), slot: 0 },
+    };
+    poll_once(&db, start(), |commit| commit.moved = Some(to("b.example"))).await;
+    let source = db.store.source(ids[0]).await.unwrap();
+    assert_eq!((source.settings.url.as_str(), source.host.as_str()), ("https://b.example/feed", "b.example"));
+    let at = start() + minutes(30);
+    assert_eq!(claim_one(&db, at).await.host, "b.example");
+    // The collection has that address already: it stays where it is.
+    add(&db, &[feed("c.example", "feed")]).await;
+    let claim = db.store.claim_source(ids[0], &request(at + minutes(5))).await.unwrap().unwrap();
+    let commit = Commit { moved: Some(to("c.example")), ..quiet(&claim, 0, at) };
+    db.store.commit(&[commit], &[]).await.unwrap();
+    assert_eq!(db.store.source(ids[0]).await.unwrap().host, "b.example");
+}
+
+async fn a_thousand_sources_in_one_batch(db: Database) {
+    let sources: Vec<NewSource> =
+        (0..1234).map(|n| feed(&format!("h{}.example", n % 100), &n.to_string())).collect();
+    let made = add(&db, &sources).await;
+    assert_eq!(made.len(), 1234);
+    let claims = db.store.claim(&request(start())).await.unwrap();
+    let commits: Vec<Commit> = claims
+        .iter()
+        .flat_map(|claim| (0..claim.sources.len()).map(move |place| (claim, place)))
+        .map(|(claim, place)| {
+            let new = (0..3).map(|n| new_post(&format!("{n} of {place}"))).collect();
+            Commit { new, ..quiet(claim, place, start()) }
+        })
+        .collect();
+    assert_eq!(commits.len(), 1234);
+    let committed = db.store.commit(&commits, &[]).await.unwrap();
+    assert!(committed.iter().all(|one| matches!(one, Committed::Stored { new, .. } if new.len() == 3)));
+    let ids: Vec<i64> = commits.iter().map(|commit| commit.source_id).collect();
+    let known = db.store.known(&ids).await.unwrap();
+    assert!(known.values().all(|rows| rows.len() == 3 && rows.iter().all(|row| row.post_id.is_some())));
+    assert_eq!(known.len(), 1234);
+}

@@ -1,0 +1,238 @@
+//! Housekeeping, and everything that is not polled.
+
+use super::*;
+
+on_both!(
+    a_jump_of_the_clock_is_spread,
+    events_are_numbered_in_one_order,
+    clean_up_deletes_what_is_old_and_linked_to_nothing,
+    clean_up_of_history_goes_round,
+    articles_keep_their_posts,
+    users_collections_and_keys,
+    webhooks_come_and_go,
+    meta_keeps_its_latest_value,
+);
+
+fn cleanup(now: Time) -> Cleanup {
+    Cleanup {
+        articles_before: Some(now - Span::from_days(7)),
+        posts_before: Some(now - Span::from_days(90)),
+        seen_before: now - Span::from_days(90),
+        polls_before: now - Span::from_days(30),
+        polls_per_source: 2000,
+        batch: 100,
+    }
+}
+
+async fn a_jump_of_the_clock_is_spread(db: Database) {
+    let mut sources: Vec<NewSource> = (0..200).map(|n| feed(&format!("h{n}.example"), "feed")).collect();
+    // A third is overdue, a third in order, and a third was written by a clock that ran years ahead.
+    for (n, source) in sources.iter_mut().enumerate() {
+        source.next_poll_at = start() + [minutes(0), minutes(500), Span::from_days(4000)][n % 3];
+    }
+    add(&db, &sources).await;
+    let ahead = ClaimRequest { hosts: 1, lease: Span::from_days(4000), ..request(start()) };
+    assert_eq!(db.store.claim(&ahead).await.unwrap().len(), 1);
+    let spread = Spread {
+        now: start(),
+        within: minutes(60),
+        longest: Span::from_days(30),
+        lease: minutes(2),
+        overdue: true,
+    };
+    assert_eq!(db.store.spread(&spread).await.unwrap(), 133);
+    let next: Vec<u64> = db
+        .store
+        .sources(&SourceFilter::default(), None, 1000)
+        .await
+        .unwrap()
+        .iter()
+        .map(|source| source.next_poll_at.unwrap().since(start()).as_mins())
+        .collect();
+    assert_eq!(next.iter().filter(|minutes| **minutes == 500).count(), 67, "what was in order stays");
+    for quarter in 0..4 {
+        let count = next.iter().filter(|minutes| **minutes < 60 && **minutes / 15 == quarter).count();
+        assert!((20..50).contains(&count), "{count} in quarter {quarter}");
+    }
+    let claims =
+        db.store.claim(&ClaimRequest { hosts: 1000, ..request(start() + minutes(60)) }).await.unwrap();
+    assert_eq!(claims.len(), 133, "leases without end are gone, and hosts know when they are due");
+    assert_eq!(db.store.spread(&Spread { overdue: false, ..spread }).await.unwrap(), 0);
+}
+
+async fn events_are_numbered_in_one_order(db: Database) {
+    add(&db, &[feed("a.example", "1")]).await;
+    for n in 0..3_u64 {
+        poll_once(&db, start() + minutes(30 * n), |commit| {
+            let event = |k| NewEvent { kind: format!("e{n}.{k}"), source_id: None, payload: "{}".into() };
+            commit.events = vec![event(0), event(1)];
+        })
+        .await;
+        let (one, other) = tokio::join!(db.store.number_events(1), db.store.number_events(5));
+        assert_eq!(one.unwrap() + other.unwrap(), 2);
+    }
+    let events = db.store.events(0, 100).await.unwrap();
+    let seqs: Vec<Option<i64>> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(seqs, (1..=6).map(Some).collect::<Vec<_>>());
+    assert!(events.is_sorted_by_key(|event| event.id));
+    assert_eq!(db.store.events(4, 1).await.unwrap()[0].seq, Some(5));
+}
+
+async fn clean_up_deletes_what_is_old_and_linked_to_nothing(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    poll_once(&db, start(), |commit| {
+        commit.new = vec![new_post("loose"), new_post("kept"), new_post("freed"), new_post("shared")];
+    })
+    .await;
+    let key = |text| new_post(text).1.key;
+    let mut posts = HashMap::new();
+    for text in ["loose", "kept", "freed", "shared"] {
+        posts.insert(text, only_seen(&db, id, key(text)).await.post_id.unwrap());
+    }
+    poll_once(&db, start() + minutes(30), |commit| commit.vanished = vec![key("loose")]).await;
+    let article = |days: Option<u64>, texts: &[&str]| NewArticle {
+        title: "t".into(),
+        body: "b".into(),
+        url: None,
+        published_at: days.map(|days| start() + Span::from_days(days)),
+        post_ids: texts.iter().map(|text| posts[text]).collect(),
+    };
+    let old = db.store.create_article(&article(Some(0), &["freed", "shared"]), start()).await.unwrap();
+    let processed = db.store.create_article(&article(Some(0), &["kept"]), start()).await.unwrap();
+    let undated = db.store.create_article(&article(None, &["shared"]), start()).await.unwrap();
+    db.store.set_processed(processed, true).await.unwrap();
+    let now = start() + Span::from_days(100);
+    let cleaned = db.store.clean_up(&cleanup(now)).await.unwrap();
+    assert_eq!((cleaned.articles, cleaned.posts, cleaned.seen), (1, 2, 1), "{cleaned:?}");
+    assert!(db.store.article(old).await.is_err());
+    assert!(db.store.article(processed).await.is_ok() && db.store.article(undated).await.is_ok());
+    assert!(db.store.post(posts["loose"]).await.is_err() && db.store.post(posts["freed"]).await.is_err());
+    assert!(db.store.post(posts["kept"]).await.is_ok() && db.store.post(posts["shared"]).await.is_ok());
+    let known = db.store.known(&[id]).await.unwrap();
+    assert_eq!(known[&id].len(), 3, "what the document still has stays seen without its post");
+    let nothing = Cleanup { articles_before: None, posts_before: None, ..cleanup(now) };
+    let cleaned = db.store.clean_up(&nothing).await.unwrap();
+    assert_eq!((cleaned.articles, cleaned.posts, cleaned.seen), (0, 0, 0));
+}
+
+async fn clean_up_of_history_goes_round(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let at = |n: u64| start() + minutes(30 * n);
+    for n in 0..6 {
+        poll_once(&db, at(n), |commit| commit.poll.outcome = format!("outcome {n}")).await;
+    }
+    let count = async || db.store.polls(id, None, 100).await.unwrap().len();
+    let run = async |change: fn(&mut Cleanup)| {
+        let mut cleanup = Cleanup { polls_before: start(), batch: 4, ..cleanup(at(6)) };
+        change(&mut cleanup);
+        let mut deleted = 0;
+        while let cleaned = db.store.clean_up(&cleanup).await.unwrap()
+            && cleaned.more
+        {
+            deleted += cleaned.polls;
+        }
+        deleted
+    };
+    assert_eq!((run(|_| {}).await, count().await), (0, 6));
+    assert_eq!((run(|cleanup| cleanup.polls_before = start() + minutes(40)).await, count().await), (2, 4));
+    assert_eq!((run(|cleanup| cleanup.polls_per_source = 3).await, count().await), (1, 3));
+    assert_eq!(db.store.polls(id, None, 100).await.unwrap()[2].record.outcome, "outcome 3");
+}
+
+async fn articles_keep_their_posts(db: Database) {
+    add(&db, &[feed("a.example", "1")]).await;
+    let committed =
+        poll_once(&db, start(), |commit| commit.new = vec![new_post("one"), new_post("two")]).await;
+    let Committed::Stored { new, .. } = committed else { panic!("it was stored") };
+    let article = NewArticle {
+        title: "A week's news".into(),
+        body: "…".into(),
+        url: Some("https://me.example/1".into()),
+        published_at: Some(start()),
+        post_ids: new.clone(),
+    };
+    let missing = NewArticle { post_ids: vec![new[0], 4711], ..article.clone() };
+    let refused = db.store.create_article(&missing, start()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "post 4711 does not exist");
+    let unlinked = PostFilter { unlinked: true, ..PostFilter::default() };
+    assert_eq!(db.store.posts(&unlinked, None, 10).await.unwrap().len(), 2, "nothing was linked by it");
+    let id = db.store.create_article(&article, start()).await.unwrap();
+    assert!(db.store.posts(&unlinked, None, 10).await.unwrap().is_empty());
+    let stored = db.store.article(id).await.unwrap();
+    assert_eq!((stored.content, stored.is_processed), (article, false));
+    assert_eq!(db.store.articles(Some(false), None, 10).await.unwrap().len(), 1);
+    db.store.set_processed(id, true).await.unwrap();
+    assert!(db.store.articles(Some(false), None, 10).await.unwrap().is_empty());
+    assert!(db.store.articles(None, Some(id), 10).await.unwrap().is_empty());
+    assert!(matches!(db.store.set_processed(id + 1, true).await.unwrap_err(), StoreError::NotFound { .. }));
+    let window = |from, until| PostFilter {
+        from: Some(from),
+        until: Some(until),
+        source_ids: vec![1],
+        ..PostFilter::default()
+    };
+    assert_eq!(db.store.posts(&window(start(), start() + minutes(1)), None, 10).await.unwrap().len(), 2);
+    assert!(db.store.posts(&window(start() - minutes(1), start()), None, 10).await.unwrap().is_empty());
+    assert_eq!(db.store.posts(&PostFilter::default(), Some(new[1]), 10).await.unwrap()[0].id, new[0]);
+}
+
+async fn users_collections_and_keys(db: Database) {
+    let admin = db.store.user_named("admin").await.unwrap();
+    assert!(admin.is_admin && admin.password_hash.is_none());
+    let default = db.store.collections().await.unwrap().remove(0);
+    assert_eq!((default.name.as_str(), default.owner_id), ("default", admin.id));
+    let ada = db.store.create_user("ada", false, start()).await.unwrap();
+    let taken = db.store.create_user("ada", true, start()).await.unwrap_err();
+    assert_eq!(taken.to_string(), "user ada already exists");
+    db.store.set_password(ada, Some("$argon2id$…")).await.unwrap();
+    assert_eq!(db.store.user_named("ada").await.unwrap().password_hash.as_deref(), Some("$argon2id$…"));
+    let blogs = db.store.create_collection("blogs", ada, start()).await.unwrap();
+    assert!(matches!(db.store.create_collection("x", 999, start()).await, Err(StoreError::NotFound { .. })));
+    let refused = db.store.delete_user(ada).await.unwrap_err();
+    assert_eq!(refused.to_string(), format!("user {ada} cannot be deleted: it owns a collection"));
+    add(&db, &[feed("a.example", "1")]).await;
+    let refused = db.store.delete_collection(default.id).await.unwrap_err();
+    assert_eq!(refused.to_string(), format!("collection {} cannot be deleted: it holds sources", default.id));
+    db.store.set_credential(ada, "x", Some(b"one"), start()).await.unwrap();
+    db.store.set_credential(ada, "x", Some(b"two"), start()).await.unwrap();
+    assert_eq!(db.store.credential(ada, "x").await.unwrap().as_deref(), Some(&b"two"[..]));
+    assert_eq!(db.store.credential(admin.id, "x").await.unwrap(), None);
+    assert!(matches!(
+        db.store.set_credential(999, "x", Some(b"k"), start()).await,
+        Err(StoreError::NotFound { .. })
+    ));
+    db.store.set_credential(ada, "x", None, start()).await.unwrap();
+    assert_eq!(db.store.credential(ada, "x").await.unwrap(), None);
+    db.store.edit_collection(blogs, "weblogs", admin.id).await.unwrap();
+    assert!(matches!(
+        db.store.edit_collection(blogs, "default", ada).await,
+        Err(StoreError::Duplicate { .. })
+    ));
+    db.store.delete_user(ada).await.unwrap();
+    assert!(matches!(db.store.user_named("ada").await, Err(StoreError::NotFound { .. })));
+    db.store.delete_collection(blogs).await.unwrap();
+    assert_eq!((db.store.users().await.unwrap().len(), db.store.collections().await.unwrap().len()), (1, 1));
+}
+
+async fn webhooks_come_and_go(db: Database) {
+    let webhook = Webhook {
+        id: 0,
+        owner_id: 1,
+        url: "https://hook.example/".into(),
+        secret: vec![1, 2, 3],
+        events: "post.created".into(),
+        enabled: true,
+        created_at: start(),
+    };
+    let id = db.store.create_webhook(&webhook).await.unwrap();
+    assert_eq!(db.store.webhooks().await.unwrap(), [Webhook { id, ..webhook }]);
+    db.store.delete_webhook(id).await.unwrap();
+    assert!(matches!(db.store.delete_webhook(id).await, Err(StoreError::NotFound { .. })));
+}
+
+async fn meta_keeps_its_latest_value(db: Database) {
+    assert_eq!(db.store.meta("schedule").await.unwrap(), None);
+    db.store.set_meta("schedule", "a").await.unwrap();
+    db.store.set_meta("schedule", "b").await.unwrap();
+    assert_eq!(db.store.meta("schedule").await.unwrap().as_deref(), Some("b"));
+}

@@ -68,7 +68,9 @@ impl Engine {
             report(done);
         }
         self.keep_leases(now).await?;
-        self.cleaner.run(&self.inner.cx, now).await?;
+        if let Err(error) = self.cleaner.run(&self.inner.cx, now).await {
+            tracing::error!(%error, "what is too old could not be cleaned up; polling goes on");
+        }
         let room = self.most().saturating_sub(self.tasks.len());
         if room == 0 || self.inner.is_stopping() {
             return Ok(Ticked::default());

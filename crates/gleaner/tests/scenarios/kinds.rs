@@ -1,5 +1,7 @@
 //! Error kinds and levels, as database and log show them.
 
+use gleaner::engine::Readers;
+
 use super::on_both;
 use super::world::{Answer, World};
 use crate::support::Database;
@@ -103,6 +105,24 @@ async fn internal_failure_counts_nothing(db: Database) {
         (Some("ERROR"), Some("internal")),
         "{line}"
     );
+    // A database that fails is no fault of the source either.
+    world.readers(|readers| *readers = Readers::default());
+    let id = world.add("b.test", "/feed").await;
+    world.poll_due().await;
+    assert_eq!(world.bodies(id).await, ["one"]);
+    world.answer("/feed", Answer::feed(&["one", "two"]));
+    world.database().behind_its_back("ALTER TABLE seen RENAME TO hidden").await;
+    let source = world.poll_next(id).await;
+    assert_eq!((source.health.failing.clone(), source.health.last_polled_at), (None, Some(world.now())));
+    let line = world.log_of("poll failed", &source.settings.url);
+    assert_eq!(
+        (line["level"].as_str(), line["error_type"].as_str()),
+        (Some("ERROR"), Some("internal")),
+        "{line}"
+    );
+    world.database().behind_its_back("ALTER TABLE hidden RENAME TO seen").await;
+    world.poll_next(id).await;
+    assert_eq!(world.bodies(id).await, ["two", "one"], "and nothing is lost");
 }
 
 async fn warn_failures_log_warn_error_failures_log_error(db: Database) {

@@ -11,6 +11,7 @@ mod politeness;
 mod posts;
 mod quarantine;
 mod schedule;
+mod trouble;
 mod world;
 
 /// Makes two tests of each scenario, one a database.

@@ -115,7 +115,7 @@ pub(super) struct World {
     db: Database,
     config: Config,
     clock: Arc<ManualClock>,
-    server: Server,
+    server: Arc<Server>,
     dns: Dns,
     outside: Outside,
     readers: Readers,
@@ -149,7 +149,7 @@ impl World {
         let logging = tracing::subscriber::set_default(subscriber);
         let config = config(settings);
         let clock = Arc::new(ManualClock::new(start()));
-        let server = Server::start().await;
+        let server = Arc::new(Server::start().await);
         let dns = Dns::start().await;
         let readers = Readers::default();
         let outside = Outside { name_server: Some(dns.address()), extra_roots: roots };
@@ -175,8 +175,22 @@ impl World {
         Arc::clone(&self.db.store)
     }
 
+    pub(super) fn database(&self) -> &Database {
+        &self.db
+    }
+
+    /// Runs the real loop until told to stop, and a new engine afterwards.
+    pub(super) async fn run_until(&mut self, stop: impl Future<Output = ()>) {
+        let next = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        std::mem::replace(&mut self.engine, next).run(stop).await;
+    }
+
     pub(super) fn service(&self) -> &Service {
         &self.service
+    }
+
+    pub(super) fn share_server(&self) -> Arc<Server> {
+        Arc::clone(&self.server)
     }
 
     pub(super) fn server(&self) -> &Server {

@@ -44,6 +44,20 @@ pub(crate) async fn empty_postgres() -> String {
     server.replacen("/postgres?", &format!("/{name}?"), 1)
 }
 
+impl Database {
+    /// Does something to the database behind the store's back.
+    pub(crate) async fn behind_its_back(&self, sql: &str) {
+        let sql = sqlx::AssertSqlSafe(sql.to_owned());
+        if self.url.starts_with("postgres:") {
+            let mut connection = sqlx::PgConnection::connect(&self.url).await.unwrap();
+            sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+        } else {
+            let mut connection = sqlx::SqliteConnection::connect(&self.url).await.unwrap();
+            sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+        }
+    }
+}
+
 static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
 /// The tests' midnight.

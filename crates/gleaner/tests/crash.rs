@@ -163,6 +163,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
             duration: Span::ZERO,
             bytes: 0,
             skipped: Skipped::default(),
+            note: None,
             rule: None,
         },
         events: Vec::new(),

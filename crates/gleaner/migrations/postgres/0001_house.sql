@@ -160,6 +160,7 @@ CREATE TABLE polls (
     new_posts     BIGINT NOT NULL,
     updated_posts BIGINT NOT NULL,
     skipped       TEXT,
+    note          TEXT,
     rule          TEXT
 );
 CREATE INDEX polls_source ON polls (source_id, id);

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Inner;
 use crate::fetch::{Request, Response, Validators};
-use crate::read::{self, Document, Page};
+use crate::read::{self, Document, Lack, Page};
 use crate::store::{HostKey, Memory, Move, Source};
 
 /// Makes a document of a page, or says why it is none. Runs off the async threads.
@@ -45,6 +45,8 @@ pub(super) struct Attempt {
     pub(super) outcome: Outcome,
     /// What of the document is new; none where there was nothing to read.
     pub(super) found: Option<Sifted>,
+    /// What was wrong with the document, though it could be read.
+    pub(super) lacks: Option<Lack>,
     /// What to remember of the server; none: what it was.
     pub(super) memory: Option<Memory>,
     /// Where the source has moved for good.
@@ -82,6 +84,7 @@ impl Attempt {
         Self {
             outcome: Outcome::NotModified { retry_after: None },
             found: None,
+            lacks: None,
             memory: None,
             moved: None,
             status: None,
@@ -130,11 +133,10 @@ async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Attempt, Failu
         })?,
         None => Vec::new(),
     };
-    let (document_hints, complete, found, response) =
-        read_and_sift(inner, source, response, known, now).await?;
+    let (document_hints, lacks, found, response) = read_and_sift(inner, source, response, known, now).await?;
     let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..document_hints };
     let redirect = observe_redirect(source, &response, now);
-    let memory = if complete {
+    let memory = if lacks != Some(Lack::EndsEarly) {
         Memory {
             etag: response.validators.etag,
             last_modified: response.validators.last_modified,
@@ -150,7 +152,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Attempt, Failu
     };
     let moved = moved(&source.settings.url, &memory, now, found.skipped.known > 0);
     let outcome = Outcome::Fetched { retry_after };
-    Ok(Attempt { outcome, found: Some(found), memory: Some(memory), moved, ..attempt })
+    Ok(Attempt { outcome, found: Some(found), lacks, memory: Some(memory), moved, ..attempt })
 }
 
 /// What this version of the reader has read, so that it may be asked for changes only.
@@ -182,7 +184,7 @@ async fn read_and_sift(
     response: Response,
     known: Vec<Seen>,
     now: Time,
-) -> Result<(Hints, bool, Sifted, Response), Failure> {
+) -> Result<(Hints, Option<Lack>, Sifted, Response), Failure> {
     let reader = inner.cx.readers.of(source.settings.kind);
     let first_poll = source.health.last_success_at.is_none();
     let max_age = inner.cx.config.source.max_article_age;
@@ -190,8 +192,8 @@ async fn read_and_sift(
     let work = move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
         let document = reader(&page)?;
-        let found = sift(document.entries, &known, &filter, document.complete, now, read::body_text);
-        Ok((document.hints, document.complete, found, response))
+        let found = sift(document.entries, &known, &filter, document.lacks.is_none(), now, read::body_text);
+        Ok((document.hints, document.lacks, found, response))
     };
     match tokio::task::spawn_blocking(work).await {
         Ok(read) => read.map_err(|fault: Fault| Failure { status: Some(200), ..fault.into_failure(None) }),

@@ -63,6 +63,7 @@ fn commit(lease: Lease, source: &Source, attempt: Attempt, decision: Decision, n
         duration: attempt.duration,
         bytes: attempt.bytes,
         skipped,
+        note: attempt.lacks.map(|lack| lack.to_string()),
         rule: decision.next.map(|next| next.why.name().to_owned()),
     };
     Commit {

@@ -6,7 +6,7 @@ use gleaner_core::schedule::{Hints, WINDOW_ENTRIES};
 use gleaner_core::time::{Span, Time};
 use gleaner_feed::{Options, Text, TextKind};
 
-use super::{Document, Page};
+use super::{Document, Lack, Page};
 
 /// What a feed's server is asked for.
 pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
@@ -18,10 +18,14 @@ pub fn read(page: &Page<'_>) -> Result<Document, Fault> {
     let options = Options { content_type, url: Some(page.url.as_str()), ..Options::default() };
     let feed =
         gleaner_feed::parse(page.body, &options).map_err(|error| Fault::Unreadable(error.to_string()))?;
-    let complete = !feed.repairs.truncated && !feed.repairs.entries_dropped;
+    let lacks = match feed.repairs {
+        repairs if repairs.truncated => Some(Lack::EndsEarly),
+        repairs if repairs.entries_dropped => Some(Lack::TooLong),
+        _ => None,
+    };
     let hints = hints(&feed);
     let title = feed.title.as_ref().map(Text::plain).filter(|title| !title.is_empty());
-    Ok(Document { title, hints, complete, entries: feed.entries.into_iter().map(entry).collect() })
+    Ok(Document { title, hints, lacks, entries: feed.entries.into_iter().map(entry).collect() })
 }
 
 fn entry(entry: gleaner_feed::Entry) -> Entry {

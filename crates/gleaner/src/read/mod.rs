@@ -31,10 +31,28 @@ pub struct Document {
     pub title: Option<String>,
     /// What it says about when to come back.
     pub hints: Hints,
-    /// False where entries may be missing: it ended early, or was too long.
-    pub complete: bool,
+    /// Why entries of it may be missing, if they may.
+    pub lacks: Option<Lack>,
     /// Its entries, in its own order.
     pub entries: Vec<Entry>,
+}
+
+/// Why a document may lack entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// It arrived whole but ends early; the next one may bring the rest.
+    EndsEarly,
+    /// It has more entries than are read.
+    TooLong,
+}
+
+impl std::fmt::Display for Lack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::EndsEarly => "the document ends early; its complete entries are read",
+            Self::TooLong => "the document has more than 10,000 entries; the first 10,000 are read",
+        })
+    }
 }
 
 /// The plain text of an entry.

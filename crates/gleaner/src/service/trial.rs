@@ -104,8 +104,6 @@ fn judge(config: &Config, document: read::Document, url: String, now: Time) -> T
             together.skipped.duplicate
         ));
     }
-    if !document.complete {
-        notes.push("the document ends early or is too long; its complete entries are read".to_owned());
-    }
+    notes.extend(document.lacks.map(|lack| lack.to_string()));
     Trial { url, title: document.title, entries, feeds: Vec::new(), notes }
 }

@@ -341,6 +341,8 @@ pub struct PollRecord {
     pub bytes: u64,
     /// What was skipped, and why.
     pub skipped: Skipped,
+    /// What was wrong with the document, though it could be read.
+    pub note: Option<String>,
     /// The rule that applied.
     pub rule: Option<String>,
 }

@@ -67,6 +67,7 @@ async fn a_document_that_ends_early_saves_no_validators(db: Database) {
     world.poll_due().await;
     assert_eq!(world.bodies(id).await, ["one"], "its complete entries are kept");
     assert_eq!(world.source(id).await.memory.etag, None);
+    assert!(world.polls(id).await[0].record.note.as_ref().unwrap().starts_with("the document ends early"));
     let whole = format!("{ITEM}<item><guid>2</guid><description>two</description></item>");
     world.reply("/feed", Reply::ok(rss(&whole)).header("ETag", "\"whole\""));
     world.poll_next(id).await;

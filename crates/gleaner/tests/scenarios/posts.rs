@@ -17,6 +17,7 @@ on_both!(
     author_from_entry,
     identical_content_is_stored_once,
     deleted_post_does_not_return,
+    a_feed_of_too_many_entries_says_so,
 );
 
 async fn rss_atom_and_json_feed_are_parsed(db: Database) {
@@ -193,4 +194,18 @@ async fn deleted_post_does_not_return(db: Database) {
     world.poll_next(id).await;
     let titles: Vec<_> = world.posts(id).await.into_iter().map(|post| post.content.body).collect();
     assert_eq!(titles, ["two"]);
+}
+
+async fn a_feed_of_too_many_entries_says_so(db: Database) {
+    let mut world = World::new(db, &[]).await;
+    let items: String = (0..10_050).map(|n| format!("<item><guid>{n}</guid></item>")).collect();
+    world.answer("/feed", Answer::body(&rss(&items)));
+    let id = world.add("a.test", "/feed").await;
+    world.poll_due().await;
+    let poll = world.polls(id).await.remove(0);
+    assert_eq!(
+        poll.record.note.unwrap(),
+        "the document has more than 10,000 entries; the first 10,000 are read"
+    );
+    assert!(world.source(id).await.memory.etag.is_some(), "and it is asked for changes only from now on");
 }

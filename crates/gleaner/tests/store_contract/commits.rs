@@ -35,6 +35,7 @@ async fn a_commit_stores_the_whole_verdict(db: Database) {
         commit.remember = vec![skipped];
         commit.poll.outcome = "fetched".into();
         commit.poll.skipped = Skipped { too_old: 1, ..Skipped::default() };
+        commit.poll.note = Some("the document ends early".into());
         commit.poll.rule = Some("standard".into());
         commit.events = vec![NewEvent {
             kind: "source.recovered".into(),
@@ -62,6 +63,7 @@ async fn a_commit_stores_the_whole_verdict(db: Database) {
     let polls = db.store.polls(id, None, 10).await.unwrap();
     assert_eq!((polls.len(), polls[0].new_posts, polls[0].count), (1, 2, 1));
     assert_eq!(polls[0].record.skipped.too_old, 1);
+    assert_eq!(polls[0].record.note.as_deref(), Some("the document ends early"));
     assert_eq!(db.store.number_events(10).await.unwrap(), 2);
     let events = db.store.events(0, 10).await.unwrap();
     assert_eq!(

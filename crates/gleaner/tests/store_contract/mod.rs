@@ -82,6 +82,7 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
             duration: Span::from_millis(12),
             bytes: 0,
             skipped: Skipped::default(),
+            note: None,
             rule: None,
         },
         events: Vec::new(),

@@ -245,7 +245,11 @@ async fn store_article_work(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> 
 /// Whether a poll found nothing worth a row of its own.
 fn is_quiet(live: &Live<'_>) -> bool {
     let poll = &live.commit.poll;
-    poll.error.is_none() && live.new.is_empty() && live.changed.is_empty() && poll.skipped.not_known() == 0
+    poll.error.is_none()
+        && poll.note.is_none()
+        && live.new.is_empty()
+        && live.changed.is_empty()
+        && poll.skipped.not_known() == 0
 }
 
 /// Writes the history: a quiet poll adds to the quiet row before it, any other gets a row.
@@ -294,7 +298,7 @@ fn join_quiet_polls(quiet: &[&Live<'_>]) -> Query {
 fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
     let mut query = Query::new(
         "INSERT INTO polls (source_id, first_at, last_at, count, outcome, error_type, error_cause, error, \
-         status_code, duration_ms, bytes, new_posts, updated_posts, skipped, rule) ",
+         status_code, duration_ms, bytes, new_posts, updated_posts, skipped, note, rule) ",
     );
     query.push_values(places, |mut list, place| {
         let (live, poll) = (&live[*place], &live[*place].commit.poll);
@@ -315,6 +319,7 @@ fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
             .push_bind(live.new.len() as i64)
             .push_bind(live.changed.len() as i64)
             .push_bind(skipped)
+            .push_bind(poll.note.as_deref())
             .push_bind(poll.rule.as_deref());
     });
     query.push(" RETURNING id, source_id");

@@ -18,7 +18,7 @@ const POST: &str = "id, source_id, guid, url, title, author, published_at, conte
     updated_at, body, raw_content";
 const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
 const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
-    duration_ms, bytes, new_posts, updated_posts, skipped, rule";
+    duration_ms, bytes, new_posts, updated_posts, skipped, note, rule";
 
 #[async_trait]
 impl Content for Sql {
@@ -222,6 +222,7 @@ fn poll(row: &Row) -> sqlx::Result<Poll> {
             duration: Span::from_millis(unsigned("duration_ms")?),
             bytes: unsigned("bytes")?,
             skipped,
+            note: row.try_get("note")?,
             rule: row.try_get("rule")?,
         },
     })

@@ -2,7 +2,7 @@
 
 use super::table::{aligned, shortened};
 use super::{Context, Failure};
-use crate::service::{Trial, TrialEntry, try_url};
+use crate::service::{Trial, TrialEntry, TrialFeed, try_url};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -26,7 +26,11 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
 
 fn shown(trial: &Trial, paint: super::paint::Paint) -> String {
     if !trial.feeds.is_empty() {
-        let feeds: String = trial.feeds.iter().map(|feed| format!("  {}\n", shortened(feed, 500))).collect();
+        let feed = |feed: &TrialFeed| {
+            let title = feed.title.as_deref().unwrap_or_default();
+            vec!["".to_owned(), shortened(&feed.url, 500), shortened(title, 80)]
+        };
+        let feeds = aligned(&trial.feeds.iter().map(feed).collect::<Vec<_>>());
         return format!("{} is a page that names these feeds; try or add one of them:\n{feeds}", trial.url);
     }
     let title = trial.title.as_deref().unwrap_or("(without a title)");

@@ -12,7 +12,7 @@ use gleaner_core::link::BadUrl;
 
 pub use crate::store::{Source, SourceFilter, StoreError};
 pub use sources::{Added, NewSource};
-pub use trial::{Trial, TrialEntry, try_url};
+pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};

@@ -67,15 +67,20 @@ impl Service {
     /// names several, they are offered. One that cannot be reached now is added all the same, since it may be later.
     pub async fn add_found(&self, new: &NewSource) -> Result<Added, ServiceError> {
         match try_url(&self.config, &new.url).await {
-            Ok(trial) => match &trial.feeds[..] {
-                [] => self.add(&NewSource { name: new.name.clone().or(trial.title), ..new.clone() }).await,
-                [feed] => self.add(&NewSource { url: feed.clone(), ..new.clone() }).await,
-                several => Err(ServiceError::Invalid(format!(
-                    "{} is a page that names several feeds; add one of them:\n  {}",
-                    new.url,
-                    several.join("\n  ")
-                ))),
-            },
+            Ok(trial) if trial.feeds.is_empty() => {
+                self.add(&NewSource { name: new.name.clone().or(trial.title), ..new.clone() }).await
+            }
+            Ok(trial) => {
+                let all = trial.feeds.iter();
+                match &all.clone().filter(|feed| !feed.of_comments).collect::<Vec<_>>()[..] {
+                    [feed] => self.add(&NewSource { url: feed.url.clone(), ..new.clone() }).await,
+                    _ => Err(ServiceError::Invalid(format!(
+                        "{} is a page that names several feeds; add one of them:\n  {}",
+                        new.url,
+                        all.map(|feed| feed.url.as_str()).collect::<Vec<_>>().join("\n  ")
+                    ))),
+                }
+            }
             Err(ServiceError::Unreachable { why, .. }) => {
                 let note = Some(format!("it cannot be read now ({why}); it will be tried again and again"));
                 Ok(Added { note, ..self.add(new).await? })

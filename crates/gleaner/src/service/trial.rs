@@ -11,7 +11,8 @@ use super::ServiceError;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::fetch::{Failed, Fetcher, Outside, Request};
-use crate::read::{self, Page, discover};
+use crate::read::discover::{self, FeedLink};
+use crate::read::{self, Page};
 
 /// What a URL turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,9 +24,26 @@ pub struct Trial {
     /// Its entries, in its own order.
     pub entries: Vec<TrialEntry>,
     /// Where the URL is a page: the feeds that it names.
-    pub feeds: Vec<String>,
+    pub feeds: Vec<TrialFeed>,
     /// What is wrong with it, though it can be read.
     pub notes: Vec<String>,
+}
+
+/// A feed that a page names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TrialFeed {
+    /// Where it is.
+    pub url: String,
+    /// What the page calls it.
+    pub title: Option<String>,
+    /// It carries what readers say, not what the page's author does.
+    pub of_comments: bool,
+}
+
+impl From<FeedLink> for TrialFeed {
+    fn from(link: FeedLink) -> Self {
+        Self { of_comments: link.is_of_comments(), url: link.url.into(), title: link.title }
+    }
 }
 
 /// An entry, and what would become of it.
@@ -60,7 +78,7 @@ pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError>
             if feeds.is_empty() {
                 return Err(unreadable(format!("{fault}, and it names no feed")));
             }
-            let feeds = feeds.into_iter().map(|feed| feed.url.to_string()).collect();
+            let feeds = feeds.into_iter().map(TrialFeed::from).collect();
             let (title, entries, notes) = (None, Vec::new(), Vec::new());
             Ok(Trial { url: response.url.to_string(), title, entries, feeds, notes })
         }

@@ -87,7 +87,8 @@ async fn add_finds_out_what_a_url_is() {
     let link = |href: &str| format!("<link rel=alternate type='application/rss+xml' href='{href}'>");
     server.on("/feed", Reply::ok(FEED));
     server.on("/feed?2", Reply::ok(FEED));
-    server.on("/page", Reply::ok(format!("<html>{}<p>Hello</html>", link("/feed"))));
+    server
+        .on("/page", Reply::ok(format!("<html>{}{}<p>Hello</html>", link("/feed"), link("/comments/feed"))));
     server.on("/blog", Reply::ok(format!("<html>{}{}<p>Hello</html>", link("/feed"), link("/other"))));
     server.on("/away", Reply::status(503));
     let added = run(&place, &["add", server.url("/page").as_str()]).await;

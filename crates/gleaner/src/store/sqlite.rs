@@ -51,6 +51,8 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
         .foreign_keys(true)
         .busy_timeout(options.lock_timeout)
         .pragma("cache_size", "-32000")
+        // Rows come from a thread of their own, which else waits every 50 rows until somebody has taken them.
+        .row_buffer_size(2000)
         .statement_cache_capacity(256);
     if let Some(bytes) = options.max_bytes {
         connect = connect.pragma("max_page_count", (bytes / u64::from(PAGE)).max(1).to_string());

@@ -7,7 +7,7 @@ use sqlx::Row as _;
 
 use super::super::LOCK;
 use super::commit::{insert_events, insert_posts, posts_event};
-use super::{Query, Tx, ms, pieces, push_ids, with_values};
+use super::{Query, Tx, id_pieces, ms, pieces, push_ids, with_values};
 use crate::store::{ArticleCommit, ArticleOutcome, Committed};
 
 /// The source and the entry that a piece of work is for.
@@ -38,7 +38,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
         }
         results.push(Committed::Stored { new, changed: Vec::new() });
     }
-    for piece in pieces(&done) {
+    for piece in id_pieces(&done) {
         let mut query = Query::new("DELETE FROM article_work WHERE id IN ");
         push_ids(&mut query, piece);
         query.build().execute(&mut **tx).await?;

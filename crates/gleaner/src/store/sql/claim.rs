@@ -9,7 +9,7 @@ use sqlx::Row as _;
 
 use super::super::{Row, SKIP_LOCKED};
 use super::state::{SOURCE, SOURCE_TABLES, source};
-use super::{Query, Sql, Tx, ms, opt_ms, opt_time, pieces, push_ids, with_values};
+use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
     ArticleCommit, ArticleWork, Claim, ClaimRequest, Commit, Committed, HostKey, Lease, Release, Result, Work,
 };
@@ -59,7 +59,7 @@ impl Work for Sql {
 
     async fn known(&self, source_ids: &[i64]) -> Result<HashMap<i64, Vec<Seen>>> {
         let mut known: HashMap<i64, Vec<Seen>> = HashMap::with_capacity(source_ids.len());
-        for piece in pieces(source_ids) {
+        for piece in id_pieces(source_ids) {
             let mut query = Query::new(
                 "SELECT source_id, entry_key, link, raw, content, post_id, absent_since FROM seen WHERE source_id IN ",
             );
@@ -138,7 +138,7 @@ async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> 
     let hosts: Vec<i64> = claims.iter().map(|claim| claim.lease.host_id).collect();
     let mut sources: HashMap<i64, Vec<_>> = HashMap::new();
     let mut articles: HashMap<i64, Vec<_>> = HashMap::new();
-    for piece in pieces(&hosts) {
+    for piece in id_pieces(&hosts) {
         for row in due_sources(piece, request).build().fetch_all(&mut **tx).await? {
             sources.entry(row.try_get("host_id")?).or_default().push(source(&row)?);
         }
@@ -188,14 +188,15 @@ fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
     })
 }
 
+/// By place: there are dozens of these rows for each source.
 fn seen(row: &Row) -> sqlx::Result<Seen> {
     Ok(Seen {
-        key: row.try_get("entry_key")?,
-        link: row.try_get("link")?,
-        raw: row.try_get("raw")?,
-        content: row.try_get("content")?,
-        post_id: row.try_get("post_id")?,
-        absent_since: opt_time(row, "absent_since")?,
+        key: row.try_get(1)?,
+        link: row.try_get(2)?,
+        raw: row.try_get(3)?,
+        content: row.try_get(4)?,
+        post_id: row.try_get(5)?,
+        absent_since: row.try_get::<Option<i64>, _>(6)?.map(Time::from_millis),
     })
 }
 
@@ -213,16 +214,16 @@ async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
                 .push_bind(opt_ms(release.free_at));
         });
         query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, free_at = v.free_at FROM v ");
-        query.push("WHERE hosts.id = v.host_id AND hosts.fence = v.fence RETURNING hosts.id");
-        let released = query.build().fetch_all(&mut **tx).await?;
-        settle_hosts(tx, &released.iter().map(|row| row.get(0)).collect::<Vec<i64>>()).await?;
+        query.push("WHERE hosts.id = v.host_id AND hosts.fence = v.fence");
+        query.build().execute(&mut **tx).await?;
     }
-    Ok(())
+    // One whose fence was stale is leased by another, and stays as it is; or it is free, and settled once more.
+    settle_hosts(tx, &releases.iter().map(|release| release.lease.host_id).collect::<Vec<i64>>()).await
 }
 
 /// Makes hosts due with the earliest of their work. One that is leased is settled when it is released.
 pub(super) async fn settle_hosts(tx: &mut Tx, hosts: &[i64]) -> sqlx::Result<()> {
-    for piece in pieces(hosts) {
+    for piece in id_pieces(hosts) {
         let mut query = Query::new(format!(
             "UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL AND id IN "
         ));

@@ -10,7 +10,7 @@ use sqlx::Row as _;
 
 use super::super::Row;
 use super::state::error_kind;
-use super::{Query, Sql, Tx, garbled, ms, opt_ms, opt_time, pieces, push_ids, time};
+use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, time};
 use crate::store::types::stored_hash;
 use crate::store::{Article, Content, NewArticle, Poll, PollRecord, Post, PostFilter, Result, StoreError};
 
@@ -110,7 +110,7 @@ impl Sql {
     async fn with_posts(&self, rows: &[Row]) -> sqlx::Result<Vec<Article>> {
         let ids = rows.iter().map(|row| row.try_get("id")).collect::<sqlx::Result<Vec<i64>>>()?;
         let mut posts: HashMap<i64, Vec<i64>> = HashMap::new();
-        for piece in pieces(&ids) {
+        for piece in id_pieces(&ids) {
             let mut query = Query::new("SELECT article_id, post_id FROM article_posts WHERE article_id IN ");
             push_ids(&mut query, piece);
             query.push(" ORDER BY article_id, post_id");
@@ -132,7 +132,7 @@ async fn create_article(
     ids.sort_unstable();
     ids.dedup();
     let mut found = Vec::with_capacity(ids.len());
-    for piece in pieces(&ids) {
+    for piece in id_pieces(&ids) {
         let mut query = Query::new("UPDATE posts SET linked = TRUE WHERE id IN ");
         push_ids(&mut query, piece);
         let rows = query.push(" RETURNING id").build().fetch_all(&mut **tx).await?;

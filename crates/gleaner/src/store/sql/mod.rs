@@ -71,11 +71,15 @@ impl Sql {
     }
 }
 
+/// How many rows one statement takes: few sizes, so that statements are prepared once, and close enough that any
+/// number of rows needs few statements.
+const SIZES: [usize; 8] = [200, 100, 50, 20, 10, 5, 2, 1];
+
 /// Cuts rows into pieces of a few fixed sizes, so that each statement has one of a few texts.
 fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
-        let size = [200, 50, 10, 1].into_iter().find(|size| rest.len() >= *size)?;
+        let size = SIZES.into_iter().find(|size| rest.len() >= *size)?;
         let (piece, left) = rest.split_at(size);
         rest = left;
         Some(piece)
@@ -90,11 +94,18 @@ fn with_values<'r, T>(columns: &str, rows: &'r [T], push: impl Fn(&mut Values<'_
     query
 }
 
-/// `(id, id, …)`.
+/// Cuts ids into pieces for [`push_ids`].
+fn id_pieces(ids: &[i64]) -> impl Iterator<Item = &[i64]> {
+    ids.chunks(SIZES[0])
+}
+
+/// `(id, id, …)`, filled up with the last of them to one of a few sizes, which changes no set.
 fn push_ids(query: &mut Query, ids: &[i64]) {
+    let size = SIZES.into_iter().rev().find(|size| *size >= ids.len()).unwrap_or(ids.len());
+    let filling = ids.last().into_iter().cycle().take(size - ids.len());
     query.push("(");
     let mut list = query.separated(", ");
-    for id in ids {
+    for id in ids.iter().chain(filling) {
         list.push_bind(*id);
     }
     list.push_unseparated(")");

@@ -11,7 +11,7 @@ use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
 use super::state::{HEALTH, SOURCE, SOURCE_TABLES, assignments, push_health, source};
-use super::{Query, Sql, Tx, Values, ms, pieces, push_ids, with_values};
+use super::{Query, Sql, Tx, Values, id_pieces, ms, pieces, push_ids, with_values};
 use crate::store::{
     Created, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
     StoreError,
@@ -237,7 +237,7 @@ async fn delete(tx: &mut Tx, id: i64) -> sqlx::Result<bool> {
     hosts.sort_unstable();
     hosts.dedup();
     // A claim or commit that runs now ends first, or finds the source gone.
-    for piece in pieces(&hosts) {
+    for piece in id_pieces(&hosts) {
         let mut query = Query::new("UPDATE hosts SET slot = slot WHERE id IN ");
         push_ids(&mut query, piece);
         query.build().execute(&mut **tx).await?;

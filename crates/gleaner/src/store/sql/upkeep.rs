@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::super::{EXPLAIN, PLAN_COLUMN, ROW_LOCK, Row};
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
-use super::{Query, Sql, Tx, garbled, ms, pieces, push_ids, time};
+use super::{Query, Sql, Tx, garbled, id_pieces, ms, push_ids, time};
 use crate::store::{ClaimRequest, Cleaned, Cleanup, Event, NewEvent, Result, SourceFilter, Spread, Upkeep};
 
 /// Where clean-up of the history goes on, in `meta`.
@@ -141,7 +141,7 @@ async fn delete_articles(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<
     query.push_bind(ms(before)).push(" ORDER BY published_at LIMIT ").push_bind(batch);
     let rows = query.build().fetch_all(&mut **tx).await?;
     let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
-    for piece in pieces(&ids) {
+    for piece in id_pieces(&ids) {
         let mut query = Query::new(
             "UPDATE posts SET linked = FALSE WHERE id IN (SELECT post_id FROM article_posts a WHERE a.article_id IN ",
         );

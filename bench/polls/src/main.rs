@@ -1,0 +1,90 @@
+//! The polling benchmark: gleaner beside a bare loop, over the same farm of feeds, in one run.
+//!
+//! Each of three rounds (all new; all unchanged; one new entry each) is run by both in turn, three times over, each
+//! program in a process of its own. After each round the farm's ledger must show that every feed was asked exactly
+//! once, and the database must hold exactly what was served; else the run fails. What counts is CPU seconds, by
+//! their ratio: wall time on a busy machine says little. Absent on purpose: PostgreSQL, TLS, name resolution and
+//! compression, whose cost both would share.
+
+mod bare;
+mod child;
+mod database;
+mod due;
+mod grounds;
+mod measure;
+mod report;
+mod rounds;
+mod subject;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+const HELP: &str = "\
+Measures gleaner beside a bare loop.
+
+  --quick   500 feeds, nothing else, and no file written
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments[..] {
+        ["child", ref rest @ ..] => run_child(rest).map(|()| true),
+        [] => full(),
+        ["--quick"] => quick(),
+        _ => {
+            print!("{HELP}");
+            Ok(arguments == ["--help"])
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("polls: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Everything; says whether all limits are kept.
+fn full() -> Result<bool, Failed> {
+    let small = rounds::run(2000)?;
+    let large = rounds::run(10_000)?;
+    let due = rounds::run_due(100_000)?;
+    let mut figures = report::figures(&large, "");
+    figures.extend(report::figures(&small, "_2k"));
+    figures.push(("due_ratio_100k".to_owned(), due));
+    report::print(&[&small, &large], Some(due));
+    report::write(&figures)?;
+    Ok(report::judge(&figures))
+}
+
+fn quick() -> Result<bool, Failed> {
+    let tiny = rounds::run(500)?;
+    report::print(&[&tiny], None);
+    Ok(report::judge(&report::figures(&tiny, "")))
+}
+
+/// What this program is when it is a part of itself.
+fn run_child(arguments: &[&str]) -> Result<(), Failed> {
+    let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match *arguments {
+        ["farm", feeds, urls] => grounds::serve(feeds.parse()?, Path::new(urls)),
+        ["gleaner", urls, database] => runtime()?
+            .block_on(async { child::obey(subject::Gleaner::open(&lines(urls)?, database).await?).await }),
+        ["bare", urls, database] => {
+            runtime()?.block_on(async { child::obey(bare::Bare::open(&lines(urls)?, database).await?).await })
+        }
+        ["due", urls, database, sources] => runtime()?.block_on(async {
+            child::obey(due::Due::open(&lines(urls)?, database, sources.parse()?).await?).await
+        }),
+        _ => Err(format!("no part is called {arguments:?}").into()),
+    }
+}
+
+fn lines(path: &str) -> Result<Vec<String>, Failed> {
+    Ok(std::fs::read_to_string(path)?.lines().map(str::to_owned).collect())
+}

@@ -1,0 +1,123 @@
+//! gleaner itself: the real engine, client and store, on a clock that is set by hand.
+
+use std::sync::Arc;
+
+use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::config::{Config, Flag, Inputs};
+use gleaner::engine::{Context, Engine, Readers};
+use gleaner::fetch::{Fetcher, Outside};
+use gleaner::store::{HostKey, NewSource, Options, SourceSettings, Store, open};
+use gleaner_core::link;
+use gleaner_core::source::{Interval, Kind};
+use gleaner_core::time::{Span, Time};
+
+use crate::Failed;
+use crate::child::{Counts, Program};
+use crate::database;
+
+/// Longer than any source's interval.
+const GAP: Span = Span::from_days(1);
+/// Sources that are added in one transaction.
+const ADDED: usize = 1000;
+
+/// When everything begins: after the dates of all entries, so that they are believed.
+pub(crate) fn begin() -> Time {
+    Time::from_millis(1_794_873_600_000)
+}
+
+/// The defaults, with the farm's addresses allowed and no entry too old.
+pub(crate) fn config() -> Result<Config, Failed> {
+    let set = |assignment: &str| Flag { name: "bench".into(), assignment: assignment.into() };
+    let flags =
+        vec![set("fetch.allow_private_networks=[\"127.0.0.0/8\"]"), set("source.max_article_age_days=0")];
+    let env = std::iter::once(("HOME".to_owned(), "/nowhere".to_owned())).collect();
+    let inputs = Inputs { file: None, env, flags, read: &|path| std::fs::read_to_string(path) };
+    Ok(Config::load(&inputs).map_err(|errors| errors.to_string())?.config)
+}
+
+pub(crate) struct Gleaner {
+    database: String,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<ManualClock>,
+    engine: Engine,
+    feeds: usize,
+}
+
+impl Gleaner {
+    /// Over a new file, without sources.
+    pub(crate) async fn create(database: &str) -> Result<Self, Failed> {
+        let store = open(&Options::new(database)).await?;
+        let clock = Arc::new(ManualClock::new(begin()));
+        let config = config()?;
+        let context = Context {
+            store: Arc::clone(&store),
+            fetcher: Fetcher::new(&config.fetch, &Outside::default())?,
+            config,
+            clock: Arc::clone(&clock) as _,
+            chance: Chance::seeded(1),
+            readers: Readers::default(),
+        };
+        let engine = Engine::new(context, "bench");
+        Ok(Self { database: database.to_owned(), store, clock, engine, feeds: 0 })
+    }
+
+    /// With these sources, all due at once.
+    pub(crate) async fn open(urls: &[String], database: &str) -> Result<Self, Failed> {
+        let mut gleaner = Self::create(database).await?;
+        gleaner.add(urls.iter().map(|url| source(url, begin()))).await?;
+        gleaner.feeds = urls.len();
+        Ok(gleaner)
+    }
+
+    pub(crate) async fn add(&self, sources: impl Iterator<Item = NewSource>) -> Result<(), Failed> {
+        let mut sources = sources.peekable();
+        while sources.peek().is_some() {
+            let some: Vec<NewSource> = sources.by_ref().take(ADDED).collect();
+            self.store.create_sources(&some, begin()).await?;
+        }
+        Ok(())
+    }
+
+    /// Polls what is due now, which must be so many sources.
+    pub(crate) async fn poll(&mut self, expected: usize) -> Result<(), Failed> {
+        let ticked = self.engine.run_due(self.clock.now()).await?;
+        if ticked.sources == expected {
+            return Ok(());
+        }
+        Err(format!("{} sources were due, not {expected}", ticked.sources).into())
+    }
+}
+
+impl Program for Gleaner {
+    async fn round(&mut self) -> Result<(), Failed> {
+        self.clock.advance(GAP);
+        self.poll(self.feeds).await
+    }
+
+    async fn counts(&self) -> Result<Counts, Failed> {
+        database::counts(&self.database).await
+    }
+}
+
+pub(crate) fn source(url: &str, next_poll_at: Time) -> NewSource {
+    NewSource {
+        canonical_url: link::canonical(url),
+        host: HostKey { name: link::host(url).unwrap_or_default(), slot: 0 },
+        next_poll_at,
+        settings: SourceSettings {
+            collection_id: 1,
+            url: url.to_owned(),
+            kind: Kind::Feed,
+            name: None,
+            interval: Interval::Default,
+            poll_delay: None,
+            article_selector: None,
+            ignore_selector: None,
+            full_content: false,
+            backfill: true,
+            ignore_robots: false,
+            policy: None,
+            secret: None,
+        },
+    }
+}

@@ -195,6 +195,8 @@ async fn read_and_sift(
         let found = sift(document.entries, &known, &filter, document.lacks.is_none(), now, read::body_text);
         Ok((document.hints, document.lacks, found, response))
     };
+    // More readers than processors would only take turns, each with memory of its own.
+    let _turn = inner.readers.acquire().await;
     match tokio::task::spawn_blocking(work).await {
         Ok(read) => read.map_err(|fault: Fault| Failure { status: Some(200), ..fault.into_failure(None) }),
         Err(error) => Err(panicked(&*error.into_panic())),

@@ -51,7 +51,9 @@ struct Inner {
     cx: Context,
     recorder: record::Recorder,
     /// One for each host that may be asked at once.
-    permits: Arc<Semaphore>,
+    permits: Semaphore,
+    /// One for each document that may be read at once: as many as there are processors.
+    readers: Semaphore,
     /// Leases that are ours now.
     held: Mutex<HashMap<i64, Lease>>,
     /// Says that a host is done, so that there is room for another.

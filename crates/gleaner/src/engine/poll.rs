@@ -5,6 +5,7 @@ use gleaner_core::identity::Sifted;
 use gleaner_core::outcome::Level;
 use gleaner_core::schedule::{HostState, Situation};
 use gleaner_core::time::{Span, Time};
+use tokio::sync::SemaphorePermit;
 
 use super::attempt::{Attempt, attempt};
 use super::record::Shared;
@@ -21,8 +22,16 @@ pub(super) struct Polled {
 /// Polls one claimed source. Whatever happens on the way, exactly one outcome is committed; only a store failure
 /// returns early, and then the lease runs out and the source is due again. Where `end` is given, the host is given
 /// back with the commit, to be left alone for so long; so it is when the host asks for it.
-pub(super) async fn poll(inner: &Inner, lease: Lease, source: Source, end: Option<Span>) -> Shared<Polled> {
+pub(super) async fn poll(
+    inner: &Inner,
+    permit: SemaphorePermit<'_>,
+    lease: Lease,
+    source: Source,
+    end: Option<Span>,
+) -> Shared<Polled> {
     let attempt = attempt(inner, &source).await;
+    // The next host is asked while this poll is recorded.
+    drop(permit);
     let now = inner.cx.clock.now();
     let decision = decision(&inner.cx, &source, &attempt, now);
     let free_at = end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);

@@ -17,8 +17,8 @@ use crate::store::{Claim, ClaimRequest, Lease, Release, Spread, StoreError};
 
 /// How long a host is ours without a heartbeat.
 const LEASE: Span = Span::from_secs(60);
-/// How many hosts one claim takes.
-const CLAIM: u32 = 100;
+/// How many hosts one claim takes at most.
+const CLAIM: usize = 100;
 /// How many sources of one host are polled under one lease.
 const PER_HOST: u32 = 50;
 /// How long polls under way have to end when the engine stops.
@@ -51,7 +51,8 @@ impl Engine {
         let concurrency = cx.config.fetch.concurrency as usize;
         let inner = Inner {
             recorder,
-            permits: Arc::new(Semaphore::new(concurrency)),
+            permits: Semaphore::new(concurrency),
+            readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
             held: Default::default(),
             room: Default::default(),
             stopping: Default::default(),
@@ -71,15 +72,15 @@ impl Engine {
         if let Err(error) = self.cleaner.run(&self.inner.cx, now).await {
             tracing::error!(%error, "what is too old could not be cleaned up; polling goes on");
         }
-        let room = self.most().saturating_sub(self.tasks.len());
-        if room == 0 || self.inner.is_stopping() {
+        // A claim is a transaction: a few for many hosts, not one for each that ends.
+        if self.room() < self.at_once() || self.inner.is_stopping() {
             return Ok(Ticked::default());
         }
         let request = ClaimRequest {
             now,
             lease: LEASE,
             owner: self.owner.clone(),
-            hosts: u32::try_from(room).unwrap_or(CLAIM).min(CLAIM),
+            hosts: self.at_once() as u32,
             per_host: PER_HOST,
         };
         let claims = self.inner.cx.store.claim(&request).await?;
@@ -109,7 +110,7 @@ impl Engine {
             if ticked.hosts == 0 && self.tasks.is_empty() {
                 return Ok(all);
             }
-            if self.tasks.len() >= self.most() || ticked.hosts == 0 {
+            if ticked.hosts == 0 {
                 self.tasks.join_next().await.into_iter().for_each(report);
             }
         }
@@ -135,7 +136,7 @@ impl Engine {
                     0
                 }
             };
-            if claimed == CLAIM as usize && self.tasks.len() < self.most() {
+            if claimed == self.at_once() && self.room() >= claimed {
                 continue;
             }
             let pause = tokio::time::sleep(self.inner.cx.clock.real(PAUSE));
@@ -193,9 +194,15 @@ impl Engine {
         }
     }
 
-    /// Hosts that are under way or wait for their turn.
-    fn most(&self) -> usize {
-        2 * self.inner.cx.config.fetch.concurrency as usize
+    /// How many hosts one claim takes.
+    fn at_once(&self) -> usize {
+        (self.inner.cx.config.fetch.concurrency as usize).min(CLAIM)
+    }
+
+    /// How many more hosts may be begun. Beside those that are asked, some wait for their turn and some for their
+    /// polls to be recorded, so that neither the network nor the writer stands still.
+    fn room(&self) -> usize {
+        (3 * self.inner.cx.config.fetch.concurrency as usize).saturating_sub(self.tasks.len())
     }
 
     /// Moves the end of our leases, well before they run out.
@@ -258,17 +265,17 @@ impl Jumps {
 /// Polls a host's sources one after another, and gives the host back. A pause after a source is kept by the host's
 /// row, not here, so that it holds across restarts and workers.
 async fn work(inner: Arc<Inner>, claim: Claim) {
-    let Ok(_permit) = inner.permits.acquire().await else { return };
     let lease = claim.lease;
     let mut sources = claim.sources.into_iter().peekable();
     let mut released = false;
     while let Some(source) = sources.next() {
+        let Ok(permit) = inner.permits.acquire().await else { return };
         if inner.is_stopping() {
             break;
         }
         let delay = inner.cx.delay(&source, &claim.host);
         let last = sources.peek().is_none() || delay > Span::ZERO;
-        match poll::poll(&inner, lease, source, last.then_some(delay)).await {
+        match poll::poll(&inner, permit, lease, source, last.then_some(delay)).await {
             Ok(polled) => released = polled.released,
             Err(error) => {
                 tracing::error!(host = claim.host, %error, "a poll could not be recorded; it is due again when the lease runs out");

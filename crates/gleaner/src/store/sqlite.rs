@@ -61,7 +61,7 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
         SqlitePoolOptions::new().max_connections(1).connect_with(connect.clone()).await.map_err(fail)?;
     let read = SqlitePoolOptions::new()
         .max_connections(options.max_connections.max(1))
-        .connect_lazy_with(connect.create_if_missing(false).read_only(true));
+        .connect_lazy_with(connect.create_if_missing(false).read_only(true).pragma("cache_size", "-4000"));
     let store = sql::Sql { read, write, database: path.to_owned() };
     store.migrate().await?;
     Ok(store)

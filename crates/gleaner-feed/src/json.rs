@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::model::{
-    Category, Content, Enclosure, Entry, Feed, Format, Itunes, Link, Media, Person, Rel, Text,
+    Category, Content, Enclosure, Entry, Feed, Format, Itunes, Link, Media, Person, Rel, Str, Text,
 };
 use crate::{Limits, Options, ParseError, TextKind, date};
 use loose::{Cutter, List, Object, Word};
@@ -119,7 +119,7 @@ impl Document<'_> {
             "authors" => feed.authors.extend(people(map.next_value()?)),
             "hubs" => {
                 let hubs = map.next_value::<List<Object<Part>>>()?.0.into_iter();
-                let addresses = hubs.filter_map(|hub| hub.0?.url.0);
+                let addresses = hubs.filter_map(|hub| hub.0?.url.0).map(Str::from);
                 feed.links.extend(addresses.map(|href| Link::new(href, Rel::Hub)));
             }
             "items" => {
@@ -212,16 +212,16 @@ fn entry(item: Item, cutter: &Cutter) -> Entry {
     }
 }
 
-fn plain(value: String) -> Text {
+fn plain(value: Str) -> Text {
     Text { value, kind: TextKind::Plain }
 }
 
-fn category(term: String) -> Category {
+fn category(term: Str) -> Category {
     Category { term, ..Category::default() }
 }
 
 fn person(part: Part) -> Option<Person> {
-    let person = Person { name: part.name.0, email: None, uri: part.url.0 };
+    let person = Person { name: part.name.0.map(Str::from), email: None, uri: part.url.0.map(Str::from) };
     (!person.is_blank()).then_some(person)
 }
 
@@ -231,5 +231,6 @@ fn people(parts: List<Object<Part>>) -> Vec<Person> {
 
 fn enclosure(part: Part) -> Option<Enclosure> {
     let length = part.size_in_bytes.number();
-    Some(Enclosure { url: part.url.0?, mime: part.mime_type.0.map(Cow::Owned), length, title: part.title.0 })
+    let (url, title) = (part.url.0?.into(), part.title.0.map(Str::from));
+    Some(Enclosure { url, mime: part.mime_type.0.map(Cow::Owned), length, title })
 }

@@ -31,7 +31,7 @@ pub use error::ParseError;
 pub use limits::Limits;
 pub use model::{
     Category, Content, Enclosure, Entry, Feed, Format, Hours, Itunes, Link, Media, Period, Person, Place,
-    Rel, Repairs, Schedule, Source, Text, TextKind, Weekdays,
+    Rel, Repairs, Schedule, Source, Str, Text, TextKind, Weekdays,
 };
 
 /// What a reader knows about a document besides its bytes.

@@ -13,7 +13,7 @@ mod values;
 
 use std::sync::Arc;
 
-use crate::model::{Entry, Feed, Format, Person, Repairs, Source};
+use crate::model::{Entry, Feed, Format, Person, Repairs, Shelf, Source};
 use crate::xml::attributes::Attributes;
 use crate::xml::names::{Element, is_html};
 use crate::xml::namespaces::{Namespace, Namespaces};
@@ -71,6 +71,7 @@ struct Reader<'a> {
     tokens: Tokenizer<'a>,
     names: Namespaces<'a>,
     decoder: Decoder<'a>,
+    shelf: Shelf,
     limits: Limits,
     url: Option<&'a str>,
     frames: Vec<Frame<'a>>,
@@ -108,6 +109,7 @@ impl<'a> Reader<'a> {
             tokens: Tokenizer::new(text),
             names: Namespaces::new(),
             decoder: Decoder::default(),
+            shelf: Shelf::with_capacity(text.len()),
             limits: options.limits,
             url: options.url,
             frames: Vec::with_capacity(16),
@@ -245,13 +247,14 @@ impl<'a> Reader<'a> {
             return false;
         };
         let base = unescape(base.trim(), &mut self.decoder);
-        let outer = self.bases.last().cloned().or_else(|| Url::parse(self.url?).ok());
-        let joined = match outer {
-            Some(outer) => outer.join(&base).ok(),
-            None => Url::parse(&base).ok(),
+        let joined = match (self.bases.last(), self.url.and_then(|url| Url::parse(url).ok())) {
+            (Some(outer), _) => outer.join(&base).ok(),
+            (None, Some(document)) => document.join(&base).ok(),
+            (None, None) => Url::parse(&base).ok(),
         };
-        self.bases.extend(joined.clone());
-        joined.is_some()
+        let found = joined.is_some();
+        self.bases.extend(joined);
+        found
     }
 
     /// Opens an element of the document's frame.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::Limits;
+use crate::{Limits, Str};
 
 /// A string, or a number written as one; none, if it is blank or anything else.
 #[derive(Debug, Default)]
@@ -28,13 +28,13 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    pub(super) fn text(&self, word: Word) -> Option<String> {
+    pub(super) fn text(&self, word: Word) -> Option<Str> {
         let mut text = word.0?;
         if text.len() > self.limit {
             self.cut.set(true);
             text.truncate(text.floor_char_boundary(self.limit));
         }
-        Some(text)
+        Some(text.into())
     }
 }
 

@@ -1,0 +1,244 @@
+//! Strings of a feed: short ones share memory, long ones have their own.
+//!
+//! A feed has thousands of short values. To allocate each would cost more time and memory than to read it, so they
+//! are put one after the other into blocks of a few kilobytes, and a value is a part of a block.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{Deref, Range};
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of a block of short values.
+const BLOCK: usize = 4096;
+/// What is longer than this has memory of its own.
+const SHORT: usize = 1024;
+
+/// Text shared by values, there as soon as the block is full or the feed read.
+type Block = Arc<OnceLock<Box<str>>>;
+
+/// A string of a feed; use it as a `&str`.
+///
+/// It is cheap to clone if it is short: short strings of a feed share blocks of at most 4 KB. Who keeps a few of
+/// them for long and nothing else of the feed had better keep `String`s ([`Str::into_string`]).
+#[derive(Clone, Default)]
+pub struct Str(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Own(String),
+    Shared { block: Block, start: u32, end: u32 },
+}
+
+impl Default for Repr {
+    fn default() -> Self {
+        Self::Own(String::new())
+    }
+}
+
+impl Str {
+    /// The string.
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Repr::Own(string) => string,
+            Repr::Shared { block, start, end } => part(block, *start as usize..*end as usize).unwrap_or(""),
+        }
+    }
+
+    /// The string, owned; that of a long one is moved and not copied.
+    pub fn into_string(self) -> String {
+        match self.0 {
+            Repr::Own(string) => string,
+            Repr::Shared { .. } => self.as_str().to_owned(),
+        }
+    }
+}
+
+fn part(block: &Block, range: Range<usize>) -> Option<&str> {
+    block.get()?.get(range)
+}
+
+/// Makes strings, short ones in blocks. What it made can be read by others when it is gone.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    /// The text of the block that is not full yet.
+    text: String,
+    block: Block,
+}
+
+impl Shelf {
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes.min(BLOCK)), block: Block::default() }
+    }
+
+    /// Whether a value of so many bytes is put into a block.
+    pub(crate) fn is_short(length: usize) -> bool {
+        length <= SHORT
+    }
+
+    pub(crate) fn keep(&mut self, value: &str) -> Str {
+        if !Self::is_short(value.len()) {
+            return Str(Repr::Own(value.to_owned()));
+        }
+        if self.text.len() + value.len() > BLOCK {
+            self.finish_block();
+        }
+        let start = self.text.len();
+        self.text.push_str(value);
+        let end = self.text.len();
+        // Blocks are far smaller than `u32` can count.
+        Str(Repr::Shared { block: Arc::clone(&self.block), start: start as u32, end: end as u32 })
+    }
+
+    /// A string of which the block may not be full yet.
+    pub(crate) fn read<'s>(&'s self, value: &'s Str) -> &'s str {
+        match &value.0 {
+            Repr::Shared { block, start, end } if Arc::ptr_eq(block, &self.block) => {
+                self.text.get(*start as usize..*end as usize).unwrap_or("")
+            }
+            _ => value.as_str(),
+        }
+    }
+
+    fn finish_block(&mut self) {
+        let block = std::mem::take(&mut self.block);
+        // It can not be there already: every block is finished once.
+        let _ = block.set(self.text.as_str().into());
+        self.text.clear();
+    }
+}
+
+impl Drop for Shelf {
+    fn drop(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        let _ = self.block.set(text.into_boxed_str());
+    }
+}
+
+impl Deref for Str {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for Str {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl Borrow<str> for Str {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl From<String> for Str {
+    fn from(string: String) -> Self {
+        Self(Repr::Own(string))
+    }
+}
+
+impl From<&str> for Str {
+    fn from(string: &str) -> Self {
+        Self(Repr::Own(string.to_owned()))
+    }
+}
+
+impl From<Str> for String {
+    fn from(string: Str) -> Self {
+        string.into_string()
+    }
+}
+
+impl PartialEq for Str {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Str {}
+
+impl PartialEq<str> for Str {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Str {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl PartialEq<String> for Str {
+    fn eq(&self, other: &String) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<Str> for String {
+    fn eq(&self, other: &Str) -> bool {
+        self == other.as_str()
+    }
+}
+
+impl PartialOrd for Str {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Str {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other)
+    }
+}
+
+impl Hash for Str {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Display for Str {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Debug for Str {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl serde::Serialize for Str {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_outlive_their_shelf() {
+        let mut shelf = Shelf::with_capacity(100);
+        let values: Vec<String> = (0..3000).map(|index| "\u{e9}".repeat(index)).collect();
+        let kept: Vec<Str> = values.iter().map(|value| shelf.keep(value)).collect();
+        assert!(values.iter().zip(&kept).all(|(value, kept)| shelf.read(kept) == value));
+        drop(shelf);
+        assert!(values.iter().zip(&kept).all(|(value, kept)| kept == value.as_str()));
+        assert!(values.iter().zip(kept).all(|(value, kept)| *value == kept.into_string()));
+    }
+
+    #[test]
+    fn it_is_no_larger_than_a_string() {
+        assert_eq!(size_of::<Option<Str>>(), size_of::<String>());
+    }
+}

@@ -127,7 +127,7 @@ pub struct Link {
 
 impl Link {
     pub(crate) fn new(href: Str, rel: Rel) -> Self {
-        Self { href, rel, ..Self::default() }
+        Self { href, rel, mime: None, title: None, hreflang: None }
     }
 
     /// Whether it leads to the page itself, not to another form of it.

@@ -49,7 +49,7 @@ pub struct Entry {
     /// The feed that it was taken from.
     pub source: Option<Box<Source>>,
     /// Where it is.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
     /// Copyright.
     pub rights: Option<Text>,
     /// Its language, where given by itself.

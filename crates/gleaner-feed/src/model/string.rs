@@ -20,43 +20,40 @@ type Block = Arc<OnceLock<Box<str>>>;
 
 /// A string of a feed; use it as a `&str`.
 ///
-/// It is cheap to clone if it is short: short strings of a feed share blocks of at most 4 KB. Who keeps a few of
+/// It takes two words and is cheap to clone. Short strings of a feed share blocks of at most 4 KB: who keeps a few of
 /// them for long and nothing else of the feed had better keep `String`s ([`Str::into_string`]).
 #[derive(Clone, Default)]
-pub struct Str(Repr);
-
-#[derive(Clone)]
-enum Repr {
-    Own(String),
-    Shared { block: Block, start: u32, end: u32 },
-}
-
-impl Default for Repr {
-    fn default() -> Self {
-        Self::Own(String::new())
-    }
+pub struct Str {
+    block: Block,
+    start: u32,
+    end: u32,
 }
 
 impl Str {
     /// The string.
     pub fn as_str(&self) -> &str {
-        match &self.0 {
-            Repr::Own(string) => string,
-            Repr::Shared { block, start, end } => part(block, *start as usize..*end as usize).unwrap_or(""),
+        self.block.get().and_then(|text| text.get(self.range())).unwrap_or("")
+    }
+
+    /// The string, owned. Long ones are moved, unless they were cloned; short ones are copied.
+    pub fn into_string(self) -> String {
+        match self.block.get() {
+            Some(text) if self.range() == (0..text.len()) => match Arc::try_unwrap(self.block) {
+                Ok(text) => text.into_inner().unwrap_or_default().into_string(),
+                Err(block) => block.get().map(|text| text.to_string()).unwrap_or_default(),
+            },
+            _ => self.as_str().to_owned(),
         }
     }
 
-    /// The string, owned; that of a long one is moved and not copied.
-    pub fn into_string(self) -> String {
-        match self.0 {
-            Repr::Own(string) => string,
-            Repr::Shared { .. } => self.as_str().to_owned(),
-        }
+    fn range(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
     }
 }
 
-fn part(block: &Block, range: Range<usize>) -> Option<&str> {
-    block.get()?.get(range)
+/// A place in a text. No text of a feed comes near what can be counted; a longer one would be empty.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(0)
 }
 
 /// Makes strings, short ones in blocks. What it made can be read by others when it is gone.
@@ -79,25 +76,21 @@ impl Shelf {
 
     pub(crate) fn keep(&mut self, value: &str) -> Str {
         if !Self::is_short(value.len()) {
-            return Str(Repr::Own(value.to_owned()));
+            return value.into();
         }
         if self.text.len() + value.len() > BLOCK {
             self.finish_block();
         }
-        let start = self.text.len();
+        let start = place(self.text.len());
         self.text.push_str(value);
-        let end = self.text.len();
-        // Blocks are far smaller than `u32` can count.
-        Str(Repr::Shared { block: Arc::clone(&self.block), start: start as u32, end: end as u32 })
+        Str { block: Arc::clone(&self.block), start, end: place(self.text.len()) }
     }
 
     /// A string of which the block may not be full yet.
     pub(crate) fn read<'s>(&'s self, value: &'s Str) -> &'s str {
-        match &value.0 {
-            Repr::Shared { block, start, end } if Arc::ptr_eq(block, &self.block) => {
-                self.text.get(*start as usize..*end as usize).unwrap_or("")
-            }
-            _ => value.as_str(),
+        match Arc::ptr_eq(&value.block, &self.block) {
+            true => self.text.get(value.range()).unwrap_or(""),
+            false => value.as_str(),
         }
     }
 
@@ -136,15 +129,22 @@ impl Borrow<str> for Str {
     }
 }
 
+impl From<Box<str>> for Str {
+    fn from(string: Box<str>) -> Self {
+        let end = place(string.len());
+        Self { block: Arc::new(OnceLock::from(string)), start: 0, end }
+    }
+}
+
 impl From<String> for Str {
     fn from(string: String) -> Self {
-        Self(Repr::Own(string))
+        string.into_boxed_str().into()
     }
 }
 
 impl From<&str> for Str {
     fn from(string: &str) -> Self {
-        Self(Repr::Own(string.to_owned()))
+        Box::<str>::from(string).into()
     }
 }
 
@@ -238,7 +238,15 @@ mod tests {
     }
 
     #[test]
-    fn it_is_no_larger_than_a_string() {
-        assert_eq!(size_of::<Option<Str>>(), size_of::<String>());
+    fn it_takes_two_words() {
+        assert_eq!(size_of::<Option<Str>>(), 16);
+    }
+
+    #[test]
+    fn strings_come_out_as_they_went_in() {
+        let long = Str::from("a".repeat(2000));
+        assert_eq!(long.clone().into_string(), long);
+        assert_eq!(long.into_string().len(), 2000);
+        assert_eq!(Str::default().into_string(), "");
     }
 }

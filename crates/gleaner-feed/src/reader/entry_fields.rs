@@ -62,13 +62,13 @@ impl<'a> Reader<'a> {
             Element::CommentCount => self.entry.comment_count = self.number(tag),
             Element::Point => {
                 let point = self.word(tag);
-                self.entry.place = place_of(&point).or(self.entry.place);
+                self.entry.place = place_of(&point).map(Box::new).or(self.entry.place.take());
             }
             Element::Latitude => self.latitude = degrees(&self.word(tag), 90.0),
             Element::Longitude => {
                 let longitude = degrees(&self.word(tag), 180.0);
                 if let (Some(latitude), Some(longitude)) = (self.latitude, longitude) {
-                    self.entry.place = Some(Place { latitude, longitude });
+                    self.entry.place = Some(Box::new(Place { latitude, longitude }));
                 }
             }
             Element::MediaGroup
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         if self.admits(Slot::Summary, self.entry.summary.is_some(), false) {
             self.entry.summary = Some(text);
         } else if self.unknown == 0 && self.entry.content.is_none() {
-            self.entry.content = Some(Content { text, ..Content::default() });
+            self.entry.content = Some(Content { text, mime: None, src: None });
         }
     }
 
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         let words = self.limited(&line).split(',').map(str::trim).filter(|word| !word.is_empty());
         for word in words.take(Limits::LIST) {
             let term = self.shelf.keep(word);
-            self.push_category(Category { term, ..Category::default() });
+            self.push_category(Category { term, scheme: None, label: None });
         }
     }
 

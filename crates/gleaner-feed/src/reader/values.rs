@@ -125,9 +125,6 @@ impl<'a> Reader<'a> {
             Cow::Owned(mut owned) if !Shelf::is_short(length) && !Decoder::is_spare(&owned) => {
                 owned.truncate(start + length);
                 owned.drain(..start);
-                if owned.capacity() - length > length / 16 {
-                    owned.shrink_to_fit();
-                }
                 Some(owned.into())
             }
             value => {

@@ -13,7 +13,7 @@ mod values;
 
 use std::sync::Arc;
 
-use crate::model::{Entry, Feed, Format, Person, Repairs, Shelf, Source};
+use crate::model::{Entry, Feed, Format, Person, Repairs, Shelf, Source, Str};
 use crate::xml::attributes::Attributes;
 use crate::xml::names::{Element, is_html};
 use crate::xml::namespaces::{Namespace, Namespaces};
@@ -94,8 +94,10 @@ struct Reader<'a> {
     repairs: Repairs,
 }
 
-pub(crate) fn read(text: &str, options: &Options<'_>) -> Result<Feed, ParseError> {
+/// Reads the text of a document; `shared` is the whole of it, where values may refer to it.
+pub(crate) fn read(text: &str, options: &Options<'_>, shared: Option<Str>) -> Result<Feed, ParseError> {
     let mut reader = Reader::new(text, options);
+    reader.shelf.document = shared;
     let root = reader.find_root()?;
     reader.decoder = Decoder::new(std::mem::take(&mut reader.tokens.doctype), text.len());
     reader.start(root);

@@ -20,8 +20,9 @@ type Block = Arc<OnceLock<Box<str>>>;
 
 /// A string of a feed; use it as a `&str`.
 ///
-/// It takes two words and is cheap to clone. Short strings of a feed share blocks of at most 4 KB: who keeps a few of
-/// them for long and nothing else of the feed had better keep `String`s ([`Str::into_string`]).
+/// It takes two words and is cheap to clone. Short strings of a feed share blocks of at most 4 KB, and long ones of a
+/// document that had to be converted to UTF-8 share its text: who keeps a few of them for long and nothing else of the
+/// feed had better keep `String`s ([`Str::into_string`]).
 #[derive(Clone, Default)]
 pub struct Str {
     block: Block,
@@ -46,6 +47,17 @@ impl Str {
         }
     }
 
+    /// A part of the string, which shares its memory; none, if the value stands elsewhere.
+    fn part(&self, value: &str) -> Option<Self> {
+        let start = value.as_ptr().addr().checked_sub(self.as_str().as_ptr().addr())?;
+        let end = start.checked_add(value.len())?;
+        if end > self.len() {
+            return None;
+        }
+        let (start, end) = (self.start + place(start), self.start + place(end));
+        Some(Self { block: Arc::clone(&self.block), start, end })
+    }
+
     fn range(&self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
@@ -62,11 +74,13 @@ pub(crate) struct Shelf {
     /// The text of the block that is not full yet.
     text: String,
     block: Block,
+    /// The text of a document that lasts as long as what is read from it. Long values that stand in it are not copied.
+    pub document: Option<Str>,
 }
 
 impl Shelf {
     pub(crate) fn with_capacity(bytes: usize) -> Self {
-        Self { text: String::with_capacity(bytes.min(BLOCK)), block: Block::default() }
+        Self { text: String::with_capacity(bytes.min(BLOCK)), block: Block::default(), document: None }
     }
 
     /// Whether a value of so many bytes is put into a block.
@@ -76,7 +90,8 @@ impl Shelf {
 
     pub(crate) fn keep(&mut self, value: &str) -> Str {
         if !Self::is_short(value.len()) {
-            return value.into();
+            let shared = self.document.as_ref().and_then(|document| document.part(value));
+            return shared.unwrap_or_else(|| value.into());
         }
         if self.text.len() + value.len() > BLOCK {
             self.finish_block();
@@ -240,6 +255,16 @@ mod tests {
     #[test]
     fn it_takes_two_words() {
         assert_eq!(size_of::<Option<Str>>(), 16);
+    }
+
+    #[test]
+    fn parts_share_memory() {
+        let whole = Str::from("what is whole has parts");
+        let part = whole.part(&whole[8..13]).unwrap();
+        assert_eq!((part.as_str(), part.as_ptr()), ("whole", whole[8..13].as_ptr()));
+        assert_eq!(part.part(&part[1..]).unwrap(), "hole");
+        assert_eq!(part.into_string(), "whole");
+        assert_eq!(whole.part("whole"), None);
     }
 
     #[test]

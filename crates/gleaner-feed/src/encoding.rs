@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use chardetng::EncodingDetector;
 use encoding_rs::{
-    Encoding, ISO_8859_2, ISO_8859_4, ISO_8859_13, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1250, WINDOWS_1252,
-    WINDOWS_1254, WINDOWS_1257, WINDOWS_1258,
+    CoderResult, Encoding, ISO_8859_2, ISO_8859_4, ISO_8859_13, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1250,
+    WINDOWS_1252, WINDOWS_1254, WINDOWS_1257, WINDOWS_1258,
 };
 
 use crate::xml::references::windows_1252;
@@ -51,7 +51,7 @@ fn decode_bytes<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Found<'a> {
         return decode_claimed(&bytes[mark..], Some(encoding));
     }
     if let Some(encoding) = wide::utf_16_without_mark(bytes) {
-        let (text, errors) = encoding.decode_without_bom_handling(bytes);
+        let (text, errors) = decode_with(encoding, bytes);
         return (text, encoding.name(), errors);
     }
     let claimed = content_type.and_then(charset).or_else(|| declared(bytes));
@@ -62,7 +62,7 @@ fn decode_bytes<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Found<'a> {
 
 fn decode_claimed<'a>(bytes: &'a [u8], claimed: Option<&'static Encoding>) -> Found<'a> {
     if let Some(encoding) = claimed.filter(|claimed| !claimed.is_ascii_compatible()) {
-        let (text, errors) = encoding.decode_without_bom_handling(bytes);
+        let (text, errors) = decode_with(encoding, bytes);
         return (text, encoding.name(), errors);
     }
     let legacy = claimed.filter(|claimed| *claimed != UTF_8);
@@ -89,14 +89,35 @@ fn sound_double_byte(bytes: &[u8], text: &str, legacy: &'static Encoding) -> Opt
 }
 
 fn decode_legacy<'a>(bytes: &'a [u8], claimed: &'static Encoding) -> Found<'a> {
-    let (text, errors) = claimed.decode_without_bom_handling(bytes);
-    if errors {
-        let guess = detect(bytes);
-        if let Some(sound) = guess.decode_without_bom_handling_and_without_replacement(bytes) {
-            return (sound, guess.name(), true);
+    // One text at a time: each is as large as the document.
+    let (text, errors) = decode_with(claimed, bytes);
+    if !errors {
+        return (text, claimed.name(), false);
+    }
+    drop(text);
+    let guess = detect(bytes);
+    let (text, errors) = decode_with(guess, bytes);
+    if !errors {
+        return (text, guess.name(), true);
+    }
+    drop(text);
+    (decode_with(claimed, bytes).0, claimed.name(), true)
+}
+
+/// The text and whether there were errors, in little more memory than the text needs.
+fn decode_with(encoding: &'static Encoding, bytes: &[u8]) -> (Cow<'static, str>, bool) {
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let unit = if encoding.is_ascii_compatible() { 1 } else { 2 };
+    let (mut text, mut rest, mut errors) = (String::new(), bytes, false);
+    loop {
+        text.reserve_exact(64 + rest.len() / unit + rest.len() / 16);
+        let (result, read, replaced) = decoder.decode_to_string(rest, &mut text, true);
+        rest = &rest[read..];
+        errors |= replaced;
+        if result == CoderResult::InputEmpty {
+            return (Cow::Owned(text), errors);
         }
     }
-    (text, claimed.name(), errors)
 }
 
 /// Bytes that should be UTF-8 and are not, or not wholly.
@@ -112,7 +133,7 @@ fn decode_unsound<'a>(bytes: &'a [u8], claimed: bool) -> Found<'a> {
             guess if unsound * SPARSE < bytes.len() && is_latin(guess) => WINDOWS_1252,
             guess => guess,
         };
-        let (text, errors) = guess.decode_without_bom_handling(bytes);
+        let (text, errors) = decode_with(guess, bytes);
         return (text, guess.name(), claimed || errors);
     }
     // UTF-8 with a few strangers: mostly pasted from Windows, so that is what they are read as.

@@ -5,14 +5,13 @@
 mod loose;
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::model::{
-    Category, Content, Enclosure, Entry, Feed, Format, Itunes, Link, Media, Person, Rel, Text,
+    Category, Content, Enclosure, Entry, Feed, Format, Itunes, Link, Media, Person, Rel, Str, Text,
 };
 use crate::{Limits, Options, ParseError, TextKind, date};
 use loose::{Cutter, List, Object, Word};
@@ -60,11 +59,13 @@ struct Document<'f> {
 
 pub(crate) fn read(text: &str, options: &Options<'_>) -> Result<Feed, ParseError> {
     let mut feed = Feed { format: Format::Json, ..Feed::default() };
-    let cutter = Cutter { limit: options.limits.field_bytes, cut: Cell::new(false) };
+    let cutter = Cutter::new(options.limits.field_bytes);
     let mut document = Document { feed: &mut feed, limits: options.limits, cutter, items_seen: false };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let outcome = (&mut document).deserialize(&mut deserializer);
     let (items_seen, cut) = (document.items_seen, document.cutter.cut.get());
+    // With it goes the shelf, and what is on it can be read.
+    drop(document);
     let versioned = feed.version.as_deref().is_some_and(|version| version.contains("jsonfeed.org"));
     if !items_seen && !versioned {
         return Err(ParseError::Json);
@@ -115,11 +116,13 @@ impl Document<'_> {
             "icon" => feed.image = cut(map.next_value()?),
             "favicon" => feed.icon = cut(map.next_value()?),
             "language" => feed.language = cut(map.next_value()?),
-            "author" => feed.authors.extend(map.next_value::<Object<Part>>()?.0.and_then(person)),
-            "authors" => feed.authors.extend(people(map.next_value()?)),
+            "author" => {
+                feed.authors.extend(map.next_value::<Object<Part>>()?.0.and_then(|part| person(part, cutter)))
+            }
+            "authors" => feed.authors.extend(people(map.next_value()?, cutter)),
             "hubs" => {
                 let hubs = map.next_value::<List<Object<Part>>>()?.0.into_iter();
-                let addresses = hubs.filter_map(|hub| hub.0?.url.0);
+                let addresses = hubs.filter_map(|hub| cutter.keep(hub.0?.url));
                 feed.links.extend(addresses.map(|href| Link::new(href, Rel::Hub)));
             }
             "items" => {
@@ -183,9 +186,9 @@ fn entry(item: Item, cutter: &Cutter) -> Entry {
     let cut = |word: Word| cutter.text(word);
     let (html, text) = (cut(item.content_html), cut(item.content_text));
     let content = html.map(|value| Text { value, kind: TextKind::Html }).or(text.map(plain));
-    let mut authors = people(item.authors);
+    let mut authors = people(item.authors, cutter);
     if authors.is_empty() {
-        authors.extend(item.author.0.and_then(person));
+        authors.extend(item.author.0.and_then(|part| person(part, cutter)));
     }
     let seconds = item.attachments.0.iter().find_map(|part| part.0.as_ref()?.duration_in_seconds.number());
     let image = |url| Media { url: Some(url), medium: Some("image".into()), ..Media::default() };
@@ -203,8 +206,8 @@ fn entry(item: Item, cutter: &Cutter) -> Entry {
         authors,
         categories: item.tags.0.into_iter().filter_map(cut).map(category).collect(),
         summary: cut(item.summary).map(plain),
-        content: content.map(|text| Content { text, ..Content::default() }),
-        enclosures: item.attachments.0.into_iter().filter_map(|part| enclosure(part.0?)).collect(),
+        content: content.map(|text| Content { text, mime: None, src: None }),
+        enclosures: item.attachments.0.into_iter().filter_map(|part| enclosure(part.0?, cutter)).collect(),
         media: [cut(item.image), cut(item.banner_image)].into_iter().flatten().map(image).collect(),
         itunes: seconds.map(|duration| Box::new(Itunes { duration: Some(duration), ..Itunes::default() })),
         language: cut(item.language),
@@ -212,24 +215,25 @@ fn entry(item: Item, cutter: &Cutter) -> Entry {
     }
 }
 
-fn plain(value: String) -> Text {
+fn plain(value: Str) -> Text {
     Text { value, kind: TextKind::Plain }
 }
 
-fn category(term: String) -> Category {
-    Category { term, ..Category::default() }
+fn category(term: Str) -> Category {
+    Category { term, scheme: None, label: None }
 }
 
-fn person(part: Part) -> Option<Person> {
-    let person = Person { name: part.name.0, email: None, uri: part.url.0 };
+fn person(part: Part, cutter: &Cutter) -> Option<Person> {
+    let person = Person { name: cutter.keep(part.name), email: None, uri: cutter.keep(part.url) };
     (!person.is_blank()).then_some(person)
 }
 
-fn people(parts: List<Object<Part>>) -> Vec<Person> {
-    parts.0.into_iter().filter_map(|part| person(part.0?)).collect()
+fn people(parts: List<Object<Part>>, cutter: &Cutter) -> Vec<Person> {
+    parts.0.into_iter().filter_map(|part| person(part.0?, cutter)).collect()
 }
 
-fn enclosure(part: Part) -> Option<Enclosure> {
+fn enclosure(part: Part, cutter: &Cutter) -> Option<Enclosure> {
     let length = part.size_in_bytes.number();
-    Some(Enclosure { url: part.url.0?, mime: part.mime_type.0.map(Cow::Owned), length, title: part.title.0 })
+    let (url, title) = (cutter.keep(part.url)?, cutter.keep(part.title));
+    Some(Enclosure { url, mime: part.mime_type.0.map(Cow::Owned), length, title })
 }

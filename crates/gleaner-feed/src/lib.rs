@@ -16,6 +16,8 @@
 //! Deliberately absent: fetching, sanitising of HTML (the values are what the feed says; treat them as hostile),
 //! writing feeds, and a tree of the whole document.
 
+use std::borrow::Cow;
+
 pub mod date;
 pub mod encoding;
 mod error;
@@ -31,7 +33,7 @@ pub use error::ParseError;
 pub use limits::Limits;
 pub use model::{
     Category, Content, Enclosure, Entry, Feed, Format, Hours, Itunes, Link, Media, Period, Person, Place,
-    Rel, Repairs, Schedule, Source, Text, TextKind, Weekdays,
+    Rel, Repairs, Schedule, Source, Str, Text, TextKind, Weekdays,
 };
 
 /// What a reader knows about a document besides its bytes.
@@ -55,15 +57,22 @@ pub fn parse(bytes: &[u8], options: &Options<'_>) -> Result<Feed, ParseError> {
     if bytes.len() > options.limits.total_bytes {
         return Err(ParseError::TooLarge { size: bytes.len(), limit: options.limits.total_bytes });
     }
-    let decoded = encoding::decode(bytes, options.content_type);
-    let text = decoded.text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    let mut decoded = encoding::decode(bytes, options.content_type);
+    // A text that had to be made is shared with the values that stand in it.
+    let shared = match &mut decoded.text {
+        Cow::Owned(text) if u32::try_from(text.len()).is_ok() => Some(Str::from(std::mem::take(text))),
+        _ => None,
+    };
+    let text =
+        shared.as_deref().unwrap_or(&decoded.text).trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let mut feed = if text.is_empty() {
         return Err(ParseError::Empty);
     } else if text.starts_with(['{', '[']) {
         // Junk before an XML root may begin with a bracket too.
-        json::read(text, options).or_else(|error| reader::read(text, options).map_err(|_| error))?
+        json::read(text, options)
+            .or_else(|error| reader::read(text, options, shared.clone()).map_err(|_| error))?
     } else {
-        reader::read(text, options)?
+        reader::read(text, options, shared.clone())?
     };
     feed.encoding = decoded.encoding;
     feed.repairs.bad_encoding = decoded.repaired;

@@ -7,10 +7,13 @@ use std::borrow::Cow;
 
 mod entry;
 mod schedule;
+mod string;
 mod text;
 
 pub use entry::{Category, Content, Enclosure, Entry, Itunes, Media, Person, Place, Source};
 pub use schedule::{Hours, Period, Schedule, Weekdays};
+pub(crate) use string::Shelf;
+pub use string::Str;
 pub use text::{Text, TextKind};
 
 /// A feed and its entries, in document order.
@@ -19,29 +22,29 @@ pub struct Feed {
     /// The format that the document is written in.
     pub format: Format,
     /// The version that the document gives itself, for example `2.0`.
-    pub version: Option<String>,
+    pub version: Option<Str>,
     /// The encoding that the document was decoded from, by its name in the WHATWG Encoding Standard.
     pub encoding: &'static str,
     /// The identifier (Atom), or what the RDF channel is about.
-    pub id: Option<String>,
+    pub id: Option<Str>,
     /// The title.
     pub title: Option<Text>,
     /// The description, subtitle or tagline.
     pub description: Option<Text>,
     /// The page that the feed is about.
-    pub link: Option<String>,
+    pub link: Option<Str>,
     /// All other links, in document order; see also [`Feed::self_link`] and its kin.
     pub links: Vec<Link>,
     /// The language, as given.
-    pub language: Option<String>,
+    pub language: Option<Str>,
     /// A small square image.
-    pub icon: Option<String>,
+    pub icon: Option<Str>,
     /// A larger image: Atom's `logo`, RSS's `image`, the podcast's cover.
-    pub image: Option<String>,
+    pub image: Option<Str>,
     /// Copyright.
     pub rights: Option<Text>,
     /// The software that wrote the feed.
-    pub generator: Option<String>,
+    pub generator: Option<Str>,
     /// When the feed was published.
     pub published: Option<i64>,
     /// When the feed last changed, by its own account.
@@ -111,20 +114,20 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Link {
     /// The address, absolute wherever a base is known.
-    pub href: String,
+    pub href: Str,
     /// What the address is to the feed or entry.
     pub rel: Rel,
     /// Its media type.
     pub mime: Option<Cow<'static, str>>,
     /// Its title.
-    pub title: Option<String>,
+    pub title: Option<Str>,
     /// The language of what it leads to.
-    pub hreflang: Option<String>,
+    pub hreflang: Option<Str>,
 }
 
 impl Link {
-    pub(crate) fn new(href: String, rel: Rel) -> Self {
-        Self { href, rel, ..Self::default() }
+    pub(crate) fn new(href: Str, rel: Rel) -> Self {
+        Self { href, rel, mime: None, title: None, hreflang: None }
     }
 
     /// Whether it leads to the page itself, not to another form of it.
@@ -176,29 +179,31 @@ impl Rel {
         let value = value.trim();
         // Relations may be written as addresses in the registry they are from.
         let short = value.strip_prefix("http://www.iana.org/assignments/relation/").unwrap_or(value);
-        match short {
-            "alternate" => return Self::Alternate,
-            "self" => return Self::SelfLink,
-            _ => {}
+        if short.is_empty() {
+            return Self::Alternate;
         }
-        match short.to_ascii_lowercase().as_str() {
-            "" | "alternate" => Self::Alternate,
-            "self" => Self::SelfLink,
-            "hub" => Self::Hub,
-            "next" => Self::Next,
-            "previous" | "prev" => Self::Previous,
-            "first" => Self::First,
-            "last" => Self::Last,
-            "prev-archive" => Self::PrevArchive,
-            "next-archive" => Self::NextArchive,
-            "current" => Self::Current,
-            "related" => Self::Related,
-            "via" => Self::Via,
-            "replies" => Self::Replies,
-            _ => Self::Other(short.into()),
-        }
+        let known = RELATIONS.iter().find(|(name, _)| name.eq_ignore_ascii_case(short));
+        known.map_or_else(|| Self::Other(short.into()), |(_, rel)| rel.clone())
     }
 }
+
+/// The relations by their names, the usual ones first.
+const RELATIONS: &[(&str, Rel)] = &[
+    ("alternate", Rel::Alternate),
+    ("self", Rel::SelfLink),
+    ("replies", Rel::Replies),
+    ("related", Rel::Related),
+    ("via", Rel::Via),
+    ("hub", Rel::Hub),
+    ("next", Rel::Next),
+    ("previous", Rel::Previous),
+    ("prev", Rel::Previous),
+    ("first", Rel::First),
+    ("last", Rel::Last),
+    ("prev-archive", Rel::PrevArchive),
+    ("next-archive", Rel::NextArchive),
+    ("current", Rel::Current),
+];
 
 /// What was wrong with a document, and made good. All `false` for a sound one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

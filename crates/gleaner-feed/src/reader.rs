@@ -13,7 +13,7 @@ mod values;
 
 use std::sync::Arc;
 
-use crate::model::{Entry, Feed, Format, Person, Repairs, Source};
+use crate::model::{Entry, Feed, Format, Person, Repairs, Shelf, Source, Str};
 use crate::xml::attributes::Attributes;
 use crate::xml::names::{Element, is_html};
 use crate::xml::namespaces::{Namespace, Namespaces};
@@ -71,6 +71,7 @@ struct Reader<'a> {
     tokens: Tokenizer<'a>,
     names: Namespaces<'a>,
     decoder: Decoder<'a>,
+    shelf: Shelf,
     limits: Limits,
     url: Option<&'a str>,
     frames: Vec<Frame<'a>>,
@@ -93,8 +94,10 @@ struct Reader<'a> {
     repairs: Repairs,
 }
 
-pub(crate) fn read(text: &str, options: &Options<'_>) -> Result<Feed, ParseError> {
+/// Reads the text of a document; `shared` is the whole of it, where values may refer to it.
+pub(crate) fn read(text: &str, options: &Options<'_>, shared: Option<Str>) -> Result<Feed, ParseError> {
     let mut reader = Reader::new(text, options);
+    reader.shelf.document = shared;
     let root = reader.find_root()?;
     reader.decoder = Decoder::new(std::mem::take(&mut reader.tokens.doctype), text.len());
     reader.start(root);
@@ -108,6 +111,7 @@ impl<'a> Reader<'a> {
             tokens: Tokenizer::new(text),
             names: Namespaces::new(),
             decoder: Decoder::default(),
+            shelf: Shelf::with_capacity(text.len()),
             limits: options.limits,
             url: options.url,
             frames: Vec::with_capacity(16),
@@ -245,13 +249,14 @@ impl<'a> Reader<'a> {
             return false;
         };
         let base = unescape(base.trim(), &mut self.decoder);
-        let outer = self.bases.last().cloned().or_else(|| Url::parse(self.url?).ok());
-        let joined = match outer {
-            Some(outer) => outer.join(&base).ok(),
-            None => Url::parse(&base).ok(),
+        let joined = match (self.bases.last(), self.url.and_then(|url| Url::parse(url).ok())) {
+            (Some(outer), _) => outer.join(&base).ok(),
+            (None, Some(document)) => document.join(&base).ok(),
+            (None, None) => Url::parse(&base).ok(),
         };
-        self.bases.extend(joined.clone());
-        joined.is_some()
+        let found = joined.is_some();
+        self.bases.extend(joined);
+        found
     }
 
     /// Opens an element of the document's frame.

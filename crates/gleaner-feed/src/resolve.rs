@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr3};
 use url::Url;
 
-use crate::model::{Feed, Rel};
+use crate::model::{Feed, Rel, Str};
 
 /// Whether a link has a scheme, and so needs no base.
 pub(crate) fn is_absolute(link: &str) -> bool {
@@ -72,11 +72,11 @@ fn entry_links(entry: &mut crate::Entry, base: &Url) {
     }
 }
 
-fn absolute(link: &mut String, base: Option<&Url>) {
+fn absolute(link: &mut Str, base: Option<&Url>) {
     if let Some(base) = base.filter(|_| !is_absolute(link))
         && let Ok(joined) = base.join(link)
     {
-        *link = joined.into();
+        *link = String::from(joined).into();
     }
 }
 

@@ -1,6 +1,6 @@
 //! JSON values that take whatever comes: what is not of their type is nothing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::Limits;
+use crate::model::Shelf;
+use crate::{Limits, Str};
 
 /// A string, or a number written as one; none, if it is blank or anything else.
 #[derive(Debug, Default)]
@@ -25,16 +26,30 @@ impl Word {
 pub(super) struct Cutter {
     pub limit: usize,
     pub cut: Cell<bool>,
+    shelf: RefCell<Shelf>,
 }
 
 impl Cutter {
-    pub(super) fn text(&self, word: Word) -> Option<String> {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, cut: Cell::new(false), shelf: RefCell::default() }
+    }
+
+    /// Takes a word over as it is.
+    pub(super) fn keep(&self, word: Word) -> Option<Str> {
+        let text = word.0?;
+        Some(match Shelf::is_short(text.len()) {
+            true => self.shelf.borrow_mut().keep(&text),
+            false => text.into(),
+        })
+    }
+
+    pub(super) fn text(&self, word: Word) -> Option<Str> {
         let mut text = word.0?;
         if text.len() > self.limit {
             self.cut.set(true);
             text.truncate(text.floor_char_boundary(self.limit));
         }
-        Some(text)
+        self.keep(Word(Some(text)))
     }
 }
 

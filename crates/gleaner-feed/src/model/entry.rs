@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Link, Rel, Text};
+use super::{Link, Rel, Str, Text};
 
 /// One entry of a feed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Entry {
     /// The identifier: RSS's `guid`, Atom's `id`, what an RDF item is about.
-    pub id: Option<String>,
+    pub id: Option<Str>,
     /// Whether the identifier may serve as the entry's address (RSS's `isPermaLink`, which defaults to true).
     pub id_is_permalink: bool,
     /// The title, as written; [`Text::plain`] gives it without markup.
     pub title: Option<Text>,
     /// The page of the entry; see also [`Entry::url`].
-    pub link: Option<String>,
+    pub link: Option<Str>,
     /// All other links but enclosures and comments, in document order.
     pub links: Vec<Link>,
     /// When it was published.
@@ -41,21 +41,21 @@ pub struct Entry {
     /// Podcast fields.
     pub itunes: Option<Box<Itunes>>,
     /// The page with its comments.
-    pub comments: Option<String>,
+    pub comments: Option<Str>,
     /// The feed of its comments.
-    pub comments_feed: Option<String>,
+    pub comments_feed: Option<Str>,
     /// How many comments it has.
     pub comment_count: Option<u32>,
     /// The feed that it was taken from.
     pub source: Option<Box<Source>>,
     /// Where it is.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
     /// Copyright.
     pub rights: Option<Text>,
     /// Its language, where given by itself.
-    pub language: Option<String>,
+    pub language: Option<Str>,
     /// The base of relative links within its texts, where the document gives one (`xml:base`).
-    pub base: Option<String>,
+    pub base: Option<Str>,
 }
 
 impl Entry {
@@ -97,11 +97,11 @@ pub(crate) fn is_web_address(text: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Person {
     /// The name.
-    pub name: Option<String>,
+    pub name: Option<Str>,
     /// The mail address.
-    pub email: Option<String>,
+    pub email: Option<Str>,
     /// The home page.
-    pub uri: Option<String>,
+    pub uri: Option<Str>,
 }
 
 impl Person {
@@ -114,11 +114,11 @@ impl Person {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Category {
     /// The category itself.
-    pub term: String,
+    pub term: Str,
     /// The scheme or domain it belongs to; shared, because a feed has few of them and names them all the time.
     pub scheme: Option<Arc<str>>,
     /// A form of it for people.
-    pub label: Option<String>,
+    pub label: Option<Str>,
 }
 
 /// The whole text of an entry.
@@ -129,27 +129,27 @@ pub struct Content {
     /// Its media type, where it is neither text nor HTML.
     pub mime: Option<Cow<'static, str>>,
     /// Where the content is, if it is not here.
-    pub src: Option<String>,
+    pub src: Option<Str>,
 }
 
 /// A file that belongs to an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Enclosure {
     /// Its address.
-    pub url: String,
+    pub url: Str,
     /// Its media type.
     pub mime: Option<Cow<'static, str>>,
     /// Its size in bytes.
     pub length: Option<u64>,
     /// Its title.
-    pub title: Option<String>,
+    pub title: Option<Str>,
 }
 
 /// A picture, sound or film by Media RSS. Those of one `media:group` are forms of the same thing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Media {
     /// The address of the file, if it is not only described.
-    pub url: Option<String>,
+    pub url: Option<Str>,
     /// Its media type.
     pub mime: Option<Cow<'static, str>>,
     /// `image`, `audio`, `video`, `document` or `executable`.
@@ -163,11 +163,11 @@ pub struct Media {
     /// Its height in pixels.
     pub height: Option<u32>,
     /// Its title.
-    pub title: Option<String>,
+    pub title: Option<Str>,
     /// Its description.
-    pub description: Option<String>,
+    pub description: Option<Str>,
     /// Pictures that stand for it, best first.
-    pub thumbnails: Vec<String>,
+    pub thumbnails: Vec<Str>,
     /// Which group of the entry it belongs to, counted from 1.
     pub group: Option<u32>,
 }
@@ -184,19 +184,19 @@ pub struct Itunes {
     /// `full`, `trailer` or `bonus`; of a podcast `episodic` or `serial`.
     pub kind: Option<Cow<'static, str>>,
     /// The cover.
-    pub image: Option<String>,
+    pub image: Option<Str>,
     /// Whether it is explicit.
     pub explicit: Option<bool>,
     /// The subtitle.
-    pub subtitle: Option<String>,
+    pub subtitle: Option<Str>,
     /// The summary, where it is not the entry's own.
-    pub summary: Option<String>,
+    pub summary: Option<Str>,
     /// The transcript's address (`podcast:transcript`).
-    pub transcript: Option<String>,
+    pub transcript: Option<Str>,
     /// The chapters' address (`podcast:chapters`).
-    pub chapters: Option<String>,
+    pub chapters: Option<Str>,
     /// Where the podcast has moved.
-    pub new_feed_url: Option<String>,
+    pub new_feed_url: Option<Str>,
     /// Who owns the podcast.
     pub owner: Option<Person>,
 }
@@ -205,11 +205,11 @@ pub struct Itunes {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Source {
     /// Its identifier.
-    pub id: Option<String>,
+    pub id: Option<Str>,
     /// Its title.
-    pub title: Option<String>,
+    pub title: Option<Str>,
     /// Its address: of the feed for RSS, of the page for Atom.
-    pub url: Option<String>,
+    pub url: Option<Str>,
     /// When it last changed.
     pub updated: Option<i64>,
 }

@@ -1,12 +1,13 @@
 //! A text and how it is to be read.
 
+use super::Str;
 use crate::html;
 
 /// A text of a feed: a title, a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text {
     /// The text as the feed has it, the XML's own escapes undone. HTML is neither cleaned nor rewritten.
-    pub value: String,
+    pub value: Str,
     /// What the value is written in.
     pub kind: TextKind,
 }

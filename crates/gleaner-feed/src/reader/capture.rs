@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::Reader;
 use crate::xml::names::{self, Element, Html, is_html};
 use crate::xml::namespaces::Namespace;
-use crate::xml::references::unescape;
+use crate::xml::references::{Decoder, unescape};
 use crate::xml::token::{Tag, Token};
 
 /// What a field may contain.
@@ -55,14 +55,32 @@ struct Depth {
 struct Pieces<'a>(Option<Cow<'a, str>>);
 
 impl<'a> Pieces<'a> {
-    fn push(&mut self, piece: Cow<'a, str>) {
+    fn push(&mut self, piece: Cow<'a, str>, decoder: &mut Decoder<'a>) {
         match &mut self.0 {
             None => self.0 = Some(piece),
             Some(first) if first.trim().is_empty() => *first = piece,
-            Some(first) if !piece.is_empty() => first.to_mut().push_str(&piece),
-            Some(_) => {}
+            Some(Cow::Owned(joined)) => {
+                append(joined, &piece);
+                decoder.recycle(piece);
+            }
+            Some(Cow::Borrowed(first)) if !piece.is_empty() => {
+                let mut joined = decoder.buffer(first.len() + piece.len());
+                append(&mut joined, first);
+                append(&mut joined, &piece);
+                decoder.recycle(piece);
+                self.0 = Some(Cow::Owned(joined));
+            }
+            Some(Cow::Borrowed(_)) => {}
         }
     }
+}
+
+/// Appends a piece; the room for more of them grows in smaller steps than that of a string would.
+fn append(joined: &mut String, piece: &str) {
+    if joined.capacity() - joined.len() < piece.len() {
+        joined.reserve_exact(piece.len().max(64 + joined.len() / 4));
+    }
+    joined.push_str(piece);
 }
 
 /// A capture under way.
@@ -79,9 +97,9 @@ struct Capture<'a, 't> {
 
 impl<'a> Capture<'a, '_> {
     /// Takes the markup up to a position.
-    fn take_to(&mut self, source: &'a str, end: usize) {
+    fn take_to(&mut self, source: &'a str, end: usize, decoder: &mut Decoder<'a>) {
         if self.markup {
-            self.pieces.push(Cow::Borrowed(&source[self.since.min(end)..end]));
+            self.pieces.push(Cow::Borrowed(&source[self.since.min(end)..end]), decoder);
             self.since = end;
         }
     }
@@ -146,7 +164,7 @@ impl<'a> Reader<'a> {
                 (_, Token::End(_, at)) => at,
                 _ => self.tokens.position(),
             };
-            capture.take_to(self.tokens.source(), end);
+            capture.take_to(self.tokens.source(), end, &mut self.decoder);
             return Some(capture.pieces.0.unwrap_or_default());
         }
     }
@@ -156,14 +174,15 @@ impl<'a> Reader<'a> {
         match token {
             Token::Text(text) => {
                 if !capture.markup {
-                    capture.pieces.push(unescape(text, &mut self.decoder));
+                    let piece = unescape(text, &mut self.decoder);
+                    capture.pieces.push(piece, &mut self.decoder);
                 }
                 Next::On
             }
             Token::CData(text, nested) => {
-                capture.take_to(self.tokens.source(), before);
+                capture.take_to(self.tokens.source(), before, &mut self.decoder);
                 capture.since = self.tokens.position();
-                capture.pieces.push(section(text, nested, capture.inside));
+                capture.pieces.push(section(text, nested, capture.inside), &mut self.decoder);
                 Next::On
             }
             Token::Start(inner) => {
@@ -252,8 +271,8 @@ impl<'a> Reader<'a> {
             let source = self.tokens.source();
             // There may be white space before the name.
             let offset = source[at..].find(name).unwrap_or(open.len());
-            capture.take_to(source, at);
-            capture.pieces.push(Cow::Borrowed(open));
+            capture.take_to(source, at, &mut self.decoder);
+            capture.pieces.push(Cow::Borrowed(open), &mut self.decoder);
             capture.since = at + offset + name.len() - local.len();
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::values::Assumed;
 use super::{Context, Reader, Role, Slot};
 use crate::Limits;
-use crate::model::{Category, Content, Entry, Media, Place, Text, TextKind};
+use crate::model::{Category, Content, Entry, Media, Place, Str, Text, TextKind};
 use crate::xml::names::Element;
 use crate::xml::token::Tag;
 
@@ -42,7 +42,8 @@ impl<'a> Reader<'a> {
                 return self.person(tag, Role::Author);
             }
             Element::Contributor => return self.person(tag, Role::Contributor),
-            Element::Category | Element::Keywords | Element::ItunesCategory => self.category(tag, element),
+            Element::Category | Element::ItunesCategory => self.category(tag, element),
+            Element::Keywords => self.keywords(tag),
             Element::Enclosure => self.enclosure(tag),
             Element::Source => return self.source(tag),
             Element::Rights => self.entry.rights = self.text(tag, Assumed::Guess),
@@ -61,13 +62,13 @@ impl<'a> Reader<'a> {
             Element::CommentCount => self.entry.comment_count = self.number(tag),
             Element::Point => {
                 let point = self.word(tag);
-                self.entry.place = place_of(&point).or(self.entry.place);
+                self.entry.place = place_of(&point).map(Box::new).or(self.entry.place.take());
             }
             Element::Latitude => self.latitude = degrees(&self.word(tag), 90.0),
             Element::Longitude => {
                 let longitude = degrees(&self.word(tag), 180.0);
                 if let (Some(latitude), Some(longitude)) = (self.latitude, longitude) {
-                    self.entry.place = Some(Place { latitude, longitude });
+                    self.entry.place = Some(Box::new(Place { latitude, longitude }));
                 }
             }
             Element::MediaGroup
@@ -126,13 +127,13 @@ impl<'a> Reader<'a> {
         if self.admits(Slot::Summary, self.entry.summary.is_some(), false) {
             self.entry.summary = Some(text);
         } else if self.unknown == 0 && self.entry.content.is_none() {
-            self.entry.content = Some(Content { text, ..Content::default() });
+            self.entry.content = Some(Content { text, mime: None, src: None });
         }
     }
 
     fn entry_content(&mut self, tag: &Tag<'a>, assumed: Assumed) {
         if self.entry.base.is_none() {
-            self.entry.base = self.bases.last().map(|base| base.as_str().to_owned());
+            self.entry.base = self.bases.last().map(|base| self.shelf.keep(base.as_str()));
         }
         let content = self.content(tag, assumed);
         if content.is_some() && self.admits(Slot::Content, self.entry.content.is_some(), false) {
@@ -154,27 +155,34 @@ impl<'a> Reader<'a> {
             Element::ItunesCategory => None,
             _ => self.string(tag),
         };
+        if let Some(term) = term.or(text).or_else(|| label.clone()) {
+            self.push_category(Category { term, scheme, label });
+        }
+    }
+
+    /// Categories in one line.
+    pub(super) fn keywords(&mut self, tag: &Tag<'a>) {
+        let line = self.word(tag);
+        let words = self.limited(&line).split(',').map(str::trim).filter(|word| !word.is_empty());
+        for word in words.take(Limits::LIST) {
+            let term = self.shelf.keep(word);
+            self.push_category(Category { term, scheme: None, label: None });
+        }
+    }
+
+    fn push_category(&mut self, category: Category) {
         let list = match self.context {
             Context::Feed => &mut self.feed.categories,
             _ => &mut self.entry.categories,
         };
-        let room = Limits::LIST.saturating_sub(list.len());
-        if element == Element::Keywords {
-            let words =
-                text.as_deref().unwrap_or("").split(',').map(str::trim).filter(|word| !word.is_empty());
-            list.extend(
-                words.take(room).map(|term| Category { term: term.to_owned(), ..Category::default() }),
-            );
-        } else if let Some(term) = term.or(text).or_else(|| label.clone())
-            && room > 0
-        {
-            list.push(Category { term, scheme, label });
+        if list.len() < Limits::LIST {
+            list.push(category);
         }
     }
 
     fn shared_scheme(&mut self, scheme: &str) -> Option<Arc<str>> {
         if self.scheme.as_deref() != Some(scheme) {
-            self.scheme = self.keep(scheme.into()).map(Arc::from);
+            self.scheme = Some(self.limited(scheme)).filter(|scheme| !scheme.is_empty()).map(Arc::from);
         }
         self.scheme.clone()
     }
@@ -222,7 +230,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    pub(super) fn entry_image(&mut self, url: Option<String>) {
+    pub(super) fn entry_image(&mut self, url: Option<Str>) {
         if url.is_some() && self.entry.media.len() < Limits::LIST {
             self.entry.media.push(Media { url, medium: Some("image".into()), ..Media::default() });
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::values::Assumed;
 use super::{Context, Reader, Role, Slot};
 use crate::date;
-use crate::model::{Format, Itunes, Period};
+use crate::model::{Format, Itunes, Period, Str};
 use crate::xml::attributes::Attributes;
 use crate::xml::names::Element;
 use crate::xml::token::Tag;
@@ -16,13 +16,13 @@ pub(super) enum ItunesValue {
     Episode(u32),
     Season(u32),
     Kind(Cow<'static, str>),
-    Image(String),
+    Image(Str),
     Explicit(bool),
-    Subtitle(String),
-    Summary(String),
-    Transcript(String),
-    Chapters(String),
-    NewFeedUrl(String),
+    Subtitle(Str),
+    Summary(Str),
+    Transcript(Str),
+    Chapters(Str),
+    NewFeedUrl(Str),
 }
 
 impl ItunesValue {
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
     /// Takes in what the root element says.
     pub(super) fn begin_feed(&mut self, tag: &Tag<'a>, element: Element) {
         let version = match element {
-            Element::Rss | Element::Feed => self.attribute_string(tag, "version"),
+            Element::Rss | Element::Feed => self.attribute(tag, "version"),
             _ => None,
         };
         match element {
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
             }
             _ => {}
         }
-        self.feed.version = version.or(self.feed.version.take());
+        self.feed.version = self.keep_some(version).or(self.feed.version.take());
         if element == Element::Channel {
             self.feed.id = self.attribute_string(tag, "about");
         }
@@ -93,7 +93,8 @@ impl<'a> Reader<'a> {
             }
             Element::Contributor => return self.person(tag, Role::Contributor),
             Element::ItunesOwner => return self.person(tag, Role::Owner),
-            Element::Category | Element::Keywords => self.category(tag, element),
+            Element::Category => self.category(tag, element),
+            Element::Keywords => self.keywords(tag),
             Element::ItunesCategory => {
                 self.category(tag, element);
                 return Some(Context::Feed);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::values::number;
 use super::{Context, Reader, Slot};
 use crate::Limits;
-use crate::model::{Enclosure, Link, Rel};
+use crate::model::{Enclosure, Link, Rel, Str};
 use crate::resolve;
 use crate::xml::names::Element;
 use crate::xml::token::{Tag, Token};
@@ -24,25 +24,25 @@ struct Attributed<'a> {
 
 impl<'a> Reader<'a> {
     /// An address, absolute if the element stands under an `xml:base`; else that is settled at the end.
-    pub(super) fn address(&mut self, value: Cow<'_, str>) -> Option<String> {
+    pub(super) fn address(&mut self, value: Cow<'_, str>) -> Option<Str> {
         let value = resolve::clean(value);
-        let value = value.trim();
-        if let Some(base) = self.bases.last().filter(|_| !value.is_empty() && !resolve::is_absolute(value))
-            && let Ok(joined) = base.join(value)
+        let link = value.trim();
+        if let Some(base) = self.bases.last().filter(|_| !link.is_empty() && !resolve::is_absolute(link))
+            && let Ok(joined) = base.join(link)
         {
-            return Some(joined.into());
+            return Some(self.shelf.keep(joined.as_str()));
         }
-        self.keep(Cow::Borrowed(value))
+        self.keep(value)
     }
 
     /// The address that an element has as its text.
-    pub(super) fn address_text(&mut self, tag: &Tag<'a>) -> Option<String> {
+    pub(super) fn address_text(&mut self, tag: &Tag<'a>) -> Option<Str> {
         let value = self.word(tag);
         self.address(value)
     }
 
     /// The address that an element has in one of its attributes, or else as its text.
-    pub(super) fn address_in(&mut self, tag: &Tag<'a>, names: &[&str]) -> Option<String> {
+    pub(super) fn address_in(&mut self, tag: &Tag<'a>, names: &[&str]) -> Option<Str> {
         let found = match tag.attributes.is_empty() {
             true => None,
             false => names.iter().find_map(|name| self.attribute(tag, name)),

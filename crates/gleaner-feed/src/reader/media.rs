@@ -47,7 +47,8 @@ impl<'a> Reader<'a> {
                 }
             }
             Element::MediaOther => self.skip(tag),
-            Element::Category | Element::Keywords => self.category(tag, element),
+            Element::Category => self.category(tag, element),
+            Element::Keywords => self.keywords(tag),
             Element::Unknown => return Some(Context::Media),
             _ => return self.field_outside(tag, element),
         }

@@ -1,8 +1,10 @@
 //! People: elements with a name inside, or a line of text with anything in it.
 
+use std::borrow::Cow;
+
 use super::{Context, Reader, Role};
 use crate::Limits;
-use crate::model::Person;
+use crate::model::{Person, Shelf, Str};
 use crate::xml::names::Element;
 use crate::xml::token::Tag;
 
@@ -13,8 +15,13 @@ impl<'a> Reader<'a> {
             self.person = Person::default();
             return Some(Context::Person(role));
         }
-        if let Some(line) = self.string(tag) {
-            self.person = person_of(&line);
+        let line = self.word(tag);
+        let line = self.limited(&line);
+        if !line.is_empty() {
+            let (name, email) = person_of(line);
+            let name = name.map(|name| self.shelf.keep(&name));
+            let email = email.map(|email| self.shelf.keep(email));
+            self.person = Person { name, email, uri: None };
             self.finish_person(role, self.context);
         }
         None
@@ -50,31 +57,46 @@ impl<'a> Reader<'a> {
             (Role::Contributor, _) => return,
         };
         // Feeds say the same in several extensions.
-        let known = list.iter().take(8).any(|known| known == &person || is_named(known, &person));
+        let known = list.iter().take(8).any(|known| is_known(known, &person, &self.shelf));
         if !known && list.len() < Limits::LIST {
             list.push(person);
         }
     }
 }
 
-/// Whether a person is known already, and nothing but the name is new.
-fn is_named(known: &Person, new: &Person) -> bool {
-    new.email.is_none() && new.uri.is_none() && known.name == new.name
+/// Whether a person is known already: the same, or nothing but the name is given.
+fn is_known(known: &Person, new: &Person, shelf: &Shelf) -> bool {
+    let same = |known: &Option<Str>, new: &Option<Str>| {
+        known.as_ref().map(|known| shelf.read(known)) == new.as_ref().map(|new| shelf.read(new))
+    };
+    let only_named = new.email.is_none() && new.uri.is_none();
+    same(&known.name, &new.name)
+        && (only_named || same(&known.email, &new.email) && same(&known.uri, &new.uri))
 }
 
-/// The person in a line such as `me@example.com (Me)`, `Me <me@example.com>` or `Me`.
-pub(crate) fn person_of(line: &str) -> Person {
+/// Name and mail address in a line such as `me@example.com (Me)`, `Me <me@example.com>` or `Me`.
+fn person_of(line: &str) -> (Option<Cow<'_, str>>, Option<&str>) {
     let line = line.trim();
     let Some(email) =
         line.split(|c: char| c.is_whitespace() || "()<>,;\"[]".contains(c)).find(|word| is_email(word))
     else {
-        let name = (!line.is_empty()).then(|| line.to_owned());
-        return Person { name, ..Person::default() };
+        return ((!line.is_empty()).then_some(Cow::Borrowed(line)), None);
+    };
+    let (before, after) = line.split_once(email).unwrap_or_default();
+    let name = match (without_marks(before), without_marks(after)) {
+        (name, "") | ("", name) if !name.contains("()") && !name.contains("<>") => Cow::Borrowed(name),
+        _ => {
+            let rest = [before, after].concat().replace("()", "").replace("<>", "");
+            Cow::Owned(without_marks(&rest).to_owned())
+        }
     };
     let address = email.strip_prefix("mailto:").unwrap_or(email);
-    let rest = line.replacen(email, "", 1).replace("()", "").replace("<>", "");
-    let name = rest.trim().trim_matches(|c: char| c.is_whitespace() || "()<>,;\"".contains(c));
-    Person { name: (!name.is_empty()).then(|| name.to_owned()), email: Some(address.to_owned()), uri: None }
+    (Some(name).filter(|name| !name.is_empty()), Some(address))
+}
+
+/// A name without what sets it off from an address.
+fn without_marks(name: &str) -> &str {
+    name.trim_matches(|c: char| c.is_whitespace() || "()<>,;\"".contains(c))
 }
 
 fn is_email(word: &str) -> bool {
@@ -100,11 +122,12 @@ mod tests {
             ("Me (me@example.com)", Some("Me"), Some("me@example.com")),
             ("mailto:me@example.com Me", Some("Me"), Some("me@example.com")),
             ("Me & You", Some("Me & You"), None),
+            ("Me (me@example.com) <>, Inc.", Some("Me  , Inc."), Some("me@example.com")),
             ("@me", Some("@me"), None),
             ("", None, None),
         ] {
-            let person = person_of(line);
-            assert_eq!((person.name.as_deref(), person.email.as_deref()), (name, email), "{line}");
+            let (found, address) = person_of(line);
+            assert_eq!((found.as_deref(), address), (name, email), "{line}");
         }
     }
 }

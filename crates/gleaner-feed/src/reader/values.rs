@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Reader;
 use super::capture::{Captured, Inside};
-use crate::model::{Content, Format, Text, TextKind};
+use crate::model::{Content, Format, Shelf, Str, Text, TextKind};
 use crate::xml::attributes::Attributes;
 use crate::xml::references::{Decoder, unescape};
 use crate::xml::token::Tag;
@@ -64,13 +64,13 @@ impl<'a> Reader<'a> {
     }
 
     /// A non-empty attribute, owned.
-    pub(super) fn attribute_string(&mut self, tag: &Tag<'a>, name: &str) -> Option<String> {
+    pub(super) fn attribute_string(&mut self, tag: &Tag<'a>, name: &str) -> Option<Str> {
         let value = self.attribute(tag, name)?;
         self.keep(value)
     }
 
     /// A value that may be absent, owned.
-    pub(super) fn keep_some(&mut self, value: Option<Cow<'a, str>>) -> Option<String> {
+    pub(super) fn keep_some(&mut self, value: Option<Cow<'a, str>>) -> Option<Str> {
         value.and_then(|value| self.keep(value))
     }
 
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A plain value; none, if it is blank.
-    pub(super) fn string(&mut self, tag: &Tag<'a>) -> Option<String> {
+    pub(super) fn string(&mut self, tag: &Tag<'a>) -> Option<Str> {
         let captured = self.capture(tag, Inside::Text);
         self.keep(captured.value)
     }
@@ -104,23 +104,35 @@ impl<'a> Reader<'a> {
         date::parse(&self.word(tag))
     }
 
-    /// Trims a value, holds it to the limit and takes it over; none, if it is blank.
-    pub(super) fn keep(&mut self, value: Cow<'_, str>) -> Option<String> {
+    /// A value, trimmed and held to the limit.
+    pub(super) fn limited<'v>(&mut self, value: &'v str) -> &'v str {
         let trimmed = value.trim();
-        if trimmed.is_empty() {
-            return None;
-        }
         let kept = trimmed[..trimmed.floor_char_boundary(self.limits.field_bytes)].trim_end();
         self.repairs.fields_cut |= kept.len() < trimmed.len();
+        kept
+    }
+
+    /// Trims a value, holds it to the limit and takes it over; none, if it is blank.
+    pub(super) fn keep(&mut self, value: Cow<'_, str>) -> Option<Str> {
+        let kept = self.limited(&value);
+        if kept.is_empty() {
+            self.decoder.recycle(value);
+            return None;
+        }
         let (start, length) = (value.len() - value.trim_start().len(), kept.len());
-        Some(match value {
-            Cow::Borrowed(_) => kept.to_owned(),
-            Cow::Owned(mut owned) => {
+        match value {
+            // It has memory of its own, and too much of it to be copied.
+            Cow::Owned(mut owned) if !Shelf::is_short(length) && !Decoder::is_spare(&owned) => {
                 owned.truncate(start + length);
                 owned.drain(..start);
-                owned
+                Some(owned.into())
             }
-        })
+            value => {
+                let string = self.shelf.keep(&value[start..start + length]);
+                self.decoder.recycle(value);
+                Some(string)
+            }
+        }
     }
 
     /// A media type or the like; the usual ones need no memory of their own.
@@ -128,7 +140,9 @@ impl<'a> Reader<'a> {
         let value = value?;
         match USUAL.iter().find(|usual| **usual == value) {
             Some(usual) => Some(Cow::Borrowed(usual)),
-            None => self.keep(value).map(Cow::Owned),
+            None => {
+                Some(self.limited(&value)).filter(|kept| !kept.is_empty()).map(|kept| kept.to_owned().into())
+            }
         }
     }
 
@@ -154,7 +168,7 @@ impl<'a> Reader<'a> {
         let captured = self.capture(tag, inside);
         if base64 && let Some(decoded) = base64_text(&captured.value) {
             let value = self.keep(Cow::Owned(decoded))?;
-            let kind = guess(&value);
+            let kind = guess(self.shelf.read(&value));
             return Some(Text { value, kind });
         }
         let (value, kind) = self.settle(captured, declared, assumed);

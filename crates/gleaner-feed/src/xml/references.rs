@@ -2,13 +2,17 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use super::doctype::Doctype;
 use super::reference_table::NAMES;
 
 /// No known name is longer, nor any sensible number.
 const LONGEST: usize = 32;
+/// The largest buffer that is kept for another text.
+const SPARE: usize = 8192;
+/// How many such buffers are kept.
+const SPARES: usize = 3;
 
 /// What references mean in one document, and what was wrong with them.
 #[derive(Debug, Default)]
@@ -18,18 +22,44 @@ pub(crate) struct Decoder<'a> {
     budget: usize,
     /// Whether an ampersand began no known reference.
     pub bad: bool,
+    /// Memory for decoded texts that was given back.
+    spare: Vec<String>,
 }
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(doctype: Doctype<'a>, budget: usize) -> Self {
-        Self { doctype, budget, bad: false }
+        Self { doctype, budget, ..Self::default() }
+    }
+
+    /// Whether a buffer is small enough to be kept for the next text.
+    pub(crate) fn is_spare(buffer: &String) -> bool {
+        buffer.capacity() <= SPARE
+    }
+
+    /// An empty buffer for a text of about so many bytes.
+    pub(crate) fn buffer(&mut self, length: usize) -> String {
+        let spare = if length <= SPARE { self.spare.pop() } else { None };
+        spare.unwrap_or_else(|| String::with_capacity(length))
+    }
+
+    /// Gives a buffer back that is needed no more.
+    pub(crate) fn recycle(&mut self, text: Cow<'_, str>) {
+        if let Cow::Owned(mut buffer) = text
+            && Self::is_spare(&buffer)
+            && self.spare.len() < SPARES
+        {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
     }
 }
 
 /// The text with its references decoded.
 pub(crate) fn unescape<'a>(text: &'a str, decoder: &mut Decoder<'a>) -> Cow<'a, str> {
     let Some(first) = memchr(b'&', text.as_bytes()) else { return Cow::Borrowed(text) };
-    let mut out = String::with_capacity(text.len());
+    // No reference is shorter than four bytes, and few are for more than one.
+    let references = memchr_iter(b'&', &text.as_bytes()[first..]).count();
+    let mut out = decoder.buffer(text.len().saturating_sub(references * 3));
     let mut rest = text;
     let mut at = first;
     loop {

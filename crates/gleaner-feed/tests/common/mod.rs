@@ -140,7 +140,7 @@ impl Lines {
         if let Some(source) = &entry.source {
             self.line("source", format!("{source:?}"));
         }
-        self.value("place", entry.place);
+        self.value("place", entry.place.as_deref());
         self.text("rights", &entry.rights);
         self.some("language", &entry.language);
         self.some("base", &entry.base);

@@ -33,7 +33,7 @@ fn entry(entry: gleaner_feed::Entry) -> Entry {
     let author = entry.author().map(str::to_owned);
     let content = entry.content.map(|content| content.text).filter(|text| !text.is_blank()).or(entry.summary);
     Entry {
-        guid: entry.id,
+        guid: entry.id.map(String::from),
         url,
         title: entry.title.as_ref().map(Text::plain).filter(|title| !title.is_empty()),
         raw_content: content.map(html),
@@ -48,7 +48,7 @@ fn html(text: Text) -> String {
         TextKind::Plain if text.value.contains(['<', '>', '&']) => {
             text.value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
         }
-        _ => text.value,
+        _ => text.value.into_string(),
     }
 }
 

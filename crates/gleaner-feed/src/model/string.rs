@@ -1,0 +1,277 @@
+//! Strings of a feed: short ones share memory, long ones have their own.
+//!
+//! A feed has thousands of short values. To allocate each would cost more time and memory than to read it, so they
+//! are put one after the other into blocks of a few kilobytes, and a value is a part of a block.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{Deref, Range};
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of a block of short values.
+const BLOCK: usize = 4096;
+/// What is longer than this has memory of its own.
+const SHORT: usize = 1024;
+
+/// Text shared by values, there as soon as the block is full or the feed read.
+type Block = Arc<OnceLock<Box<str>>>;
+
+/// A string of a feed; use it as a `&str`.
+///
+/// It takes two words and is cheap to clone. Short strings of a feed share blocks of at most 4 KB, and long ones of a
+/// document that had to be converted to UTF-8 share its text: who keeps a few of them for long and nothing else of the
+/// feed had better keep `String`s ([`Str::into_string`]).
+#[derive(Clone, Default)]
+pub struct Str {
+    block: Block,
+    start: u32,
+    end: u32,
+}
+
+impl Str {
+    /// The string.
+    pub fn as_str(&self) -> &str {
+        self.block.get().and_then(|text| text.get(self.range())).unwrap_or("")
+    }
+
+    /// The string, owned. Long ones are moved, unless they were cloned; short ones are copied.
+    pub fn into_string(self) -> String {
+        match self.block.get() {
+            Some(text) if self.range() == (0..text.len()) => match Arc::try_unwrap(self.block) {
+                Ok(text) => text.into_inner().unwrap_or_default().into_string(),
+                Err(block) => block.get().map(|text| text.to_string()).unwrap_or_default(),
+            },
+            _ => self.as_str().to_owned(),
+        }
+    }
+
+    /// A part of the string, which shares its memory; none, if the value stands elsewhere.
+    fn part(&self, value: &str) -> Option<Self> {
+        let start = value.as_ptr().addr().checked_sub(self.as_str().as_ptr().addr())?;
+        let end = start.checked_add(value.len())?;
+        if end > self.len() {
+            return None;
+        }
+        let (start, end) = (self.start + place(start), self.start + place(end));
+        Some(Self { block: Arc::clone(&self.block), start, end })
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// A place in a text. No text of a feed comes near what can be counted; a longer one would be empty.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(0)
+}
+
+/// Makes strings, short ones in blocks. What it made can be read by others when it is gone.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    /// The text of the block that is not full yet.
+    text: String,
+    block: Block,
+    /// The text of a document that lasts as long as what is read from it. Long values that stand in it are not copied.
+    pub document: Option<Str>,
+}
+
+impl Shelf {
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes.min(BLOCK)), block: Block::default(), document: None }
+    }
+
+    /// Whether a value of so many bytes is put into a block.
+    pub(crate) fn is_short(length: usize) -> bool {
+        length <= SHORT
+    }
+
+    pub(crate) fn keep(&mut self, value: &str) -> Str {
+        if !Self::is_short(value.len()) {
+            let shared = self.document.as_ref().and_then(|document| document.part(value));
+            return shared.unwrap_or_else(|| value.into());
+        }
+        if self.text.len() + value.len() > BLOCK {
+            self.finish_block();
+        }
+        let start = place(self.text.len());
+        self.text.push_str(value);
+        Str { block: Arc::clone(&self.block), start, end: place(self.text.len()) }
+    }
+
+    /// A string of which the block may not be full yet.
+    pub(crate) fn read<'s>(&'s self, value: &'s Str) -> &'s str {
+        match Arc::ptr_eq(&value.block, &self.block) {
+            true => self.text.get(value.range()).unwrap_or(""),
+            false => value.as_str(),
+        }
+    }
+
+    fn finish_block(&mut self) {
+        let block = std::mem::take(&mut self.block);
+        // It can not be there already: every block is finished once.
+        let _ = block.set(self.text.as_str().into());
+        self.text.clear();
+    }
+}
+
+impl Drop for Shelf {
+    fn drop(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        let _ = self.block.set(text.into_boxed_str());
+    }
+}
+
+impl Deref for Str {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for Str {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl Borrow<str> for Str {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl From<Box<str>> for Str {
+    fn from(string: Box<str>) -> Self {
+        let end = place(string.len());
+        Self { block: Arc::new(OnceLock::from(string)), start: 0, end }
+    }
+}
+
+impl From<String> for Str {
+    fn from(string: String) -> Self {
+        string.into_boxed_str().into()
+    }
+}
+
+impl From<&str> for Str {
+    fn from(string: &str) -> Self {
+        Box::<str>::from(string).into()
+    }
+}
+
+impl From<Str> for String {
+    fn from(string: Str) -> Self {
+        string.into_string()
+    }
+}
+
+impl PartialEq for Str {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Str {}
+
+impl PartialEq<str> for Str {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Str {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl PartialEq<String> for Str {
+    fn eq(&self, other: &String) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<Str> for String {
+    fn eq(&self, other: &Str) -> bool {
+        self == other.as_str()
+    }
+}
+
+impl PartialOrd for Str {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Str {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other)
+    }
+}
+
+impl Hash for Str {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Display for Str {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Debug for Str {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl serde::Serialize for Str {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_outlive_their_shelf() {
+        let mut shelf = Shelf::with_capacity(100);
+        let values: Vec<String> = (0..3000).map(|index| "\u{e9}".repeat(index)).collect();
+        let kept: Vec<Str> = values.iter().map(|value| shelf.keep(value)).collect();
+        assert!(values.iter().zip(&kept).all(|(value, kept)| shelf.read(kept) == value));
+        drop(shelf);
+        assert!(values.iter().zip(&kept).all(|(value, kept)| kept == value.as_str()));
+        assert!(values.iter().zip(kept).all(|(value, kept)| *value == kept.into_string()));
+    }
+
+    #[test]
+    fn it_takes_two_words() {
+        assert_eq!(size_of::<Option<Str>>(), 16);
+    }
+
+    #[test]
+    fn parts_share_memory() {
+        let whole = Str::from("what is whole has parts");
+        let part = whole.part(&whole[8..13]).unwrap();
+        assert_eq!((part.as_str(), part.as_ptr()), ("whole", whole[8..13].as_ptr()));
+        assert_eq!(part.part(&part[1..]).unwrap(), "hole");
+        assert_eq!(part.into_string(), "whole");
+        assert_eq!(whole.part("whole"), None);
+    }
+
+    #[test]
+    fn strings_come_out_as_they_went_in() {
+        let long = Str::from("a".repeat(2000));
+        assert_eq!(long.clone().into_string(), long);
+        assert_eq!(long.into_string().len(), 2000);
+        assert_eq!(Str::default().into_string(), "");
+    }
+}

@@ -27,16 +27,14 @@ pub(super) const NEXT_DUE: &str = "(SELECT CASE \
 impl Work for Sql {
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>> {
         let mut tx = self.begin().await?;
-        let claims = claim(&mut tx, request).await.map_err(|error| self.fail(error))?;
-        self.finish(tx).await?;
-        Ok(claims)
+        let claims = claim(&mut tx, request).await;
+        self.end(tx, claims).await
     }
 
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>> {
         let mut tx = self.begin().await?;
-        let claim = claim_source(&mut tx, id, request).await.map_err(|error| self.fail(error))?;
-        self.finish(tx).await?;
-        Ok(claim)
+        let claim = claim_source(&mut tx, id, request).await;
+        self.end(tx, claim).await
     }
 
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>> {
@@ -75,17 +73,18 @@ impl Work for Sql {
 
     async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>> {
         let mut tx = self.begin().await?;
-        let committed = super::commit::commit(&mut tx, commits).await.map_err(|error| self.fail(error))?;
-        release(&mut tx, releases).await.map_err(|error| self.fail(error))?;
-        self.finish(tx).await?;
-        Ok(committed)
+        let committed = super::commit::commit(&mut tx, commits).await;
+        let released = match &committed {
+            Ok(_) => release(&mut tx, releases).await,
+            Err(_) => Ok(()),
+        };
+        self.end(tx, committed.and_then(|committed| released.map(|()| committed))).await
     }
 
     async fn commit_articles(&self, commits: &[ArticleCommit]) -> Result<Vec<Committed>> {
         let mut tx = self.begin().await?;
-        let committed = super::articles::commit(&mut tx, commits).await.map_err(|error| self.fail(error))?;
-        self.finish(tx).await?;
-        Ok(committed)
+        let committed = super::articles::commit(&mut tx, commits).await;
+        self.end(tx, committed).await
     }
 }
 

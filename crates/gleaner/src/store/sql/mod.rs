@@ -44,6 +44,24 @@ impl Sql {
         tx.commit().await.map_err(|error| self.fail(error))
     }
 
+    /// Commits what went well, and undoes what did not.
+    async fn end<T>(&self, tx: Tx, result: sqlx::Result<T>) -> Result<T> {
+        match result {
+            Ok(value) => self.finish(tx).await.map(|()| value),
+            Err(error) => {
+                self.undo(tx).await;
+                Err(self.fail(error))
+            }
+        }
+    }
+
+    /// Undoes a transaction at once: one that is only dropped keeps its locks until somebody uses its connection.
+    async fn undo(&self, tx: Tx) {
+        if let Err(error) = tx.rollback().await {
+            tracing::debug!(%error, "a rollback failed; the connection is gone, and its locks with it");
+        }
+    }
+
     /// Brings the schema up to date, and refuses one that is newer.
     pub(in crate::store) async fn migrate(&self) -> Result<()> {
         let known = MIGRATIONS.last().map_or(0, |migration| migration.version);

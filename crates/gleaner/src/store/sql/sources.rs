@@ -43,9 +43,8 @@ fn push_settings(list: &mut Values<'_>, settings: &SourceSettings, canonical_url
 impl Sources for Sql {
     async fn create_sources(&self, sources: &[NewSource], now: Time) -> Result<Vec<Created>> {
         let mut tx = self.begin().await?;
-        let created = create(&mut tx, sources, now).await.map_err(|error| self.fail(error))?;
-        self.finish(tx).await?;
-        Ok(created)
+        let created = create(&mut tx, sources, now).await;
+        self.end(tx, created).await
     }
 
     async fn source(&self, id: i64) -> Result<Source> {
@@ -64,8 +63,13 @@ impl Sources for Sql {
 
     async fn edit_source(&self, edit: &SourceEdit, now: Time) -> Result<()> {
         let mut tx = self.begin().await?;
-        match edit_source(&mut tx, edit, now).await {
-            Ok(Edited::Done) => self.finish(tx).await,
+        let edited = edit_source(&mut tx, edit, now).await;
+        if matches!(edited, Ok(Edited::Done)) {
+            return self.finish(tx).await;
+        }
+        self.undo(tx).await;
+        match edited {
+            Ok(Edited::Done) => Ok(()),
             Ok(Edited::Missing) => Err(not_found(edit.id)),
             Ok(Edited::Changed) => Err(StoreError::Changed { entity: "source", key: edit.id.to_string() }),
             Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {

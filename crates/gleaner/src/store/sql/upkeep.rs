@@ -16,16 +16,14 @@ const POLLS_SWEPT: &str = "polls_swept_to";
 impl Upkeep for Sql {
     async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned> {
         let mut tx = self.begin().await?;
-        let cleaned = clean_up(&mut tx, cleanup).await.map_err(|error| self.fail(error))?;
-        self.finish(tx).await?;
-        Ok(cleaned)
+        let cleaned = clean_up(&mut tx, cleanup).await;
+        self.end(tx, cleaned).await
     }
 
     async fn number_events(&self, limit: u32) -> Result<u64> {
         let mut tx = self.begin().await?;
-        let numbered = number_events(&mut tx, limit).await.map_err(|error| self.fail(error))?;
-        self.finish(tx).await?;
-        Ok(numbered)
+        let numbered = number_events(&mut tx, limit).await;
+        self.end(tx, numbered).await
     }
 
     async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>> {
@@ -38,9 +36,8 @@ impl Upkeep for Sql {
 
     async fn spread(&self, spread: &Spread) -> Result<u64> {
         let mut tx = self.begin().await?;
-        let spread = spread_polls(&mut tx, spread).await.map_err(|error| self.fail(error))?;
-        self.finish(tx).await?;
-        Ok(spread)
+        let spread = spread_polls(&mut tx, spread).await;
+        self.end(tx, spread).await
     }
 
     async fn meta(&self, name: &str) -> Result<Option<String>> {

@@ -125,13 +125,9 @@ async fn clean_up_of_history_goes_round(db: Database) {
     let run = async |change: fn(&mut Cleanup)| {
         let mut cleanup = Cleanup { polls_before: start(), batch: 4, ..cleanup(at(6)) };
         change(&mut cleanup);
-        let mut deleted = 0;
-        while let cleaned = db.store.clean_up(&cleanup).await.unwrap()
-            && cleaned.more
-        {
-            deleted += cleaned.polls;
-        }
-        deleted
+        // Two in a row see the whole history, wherever the sweep was.
+        let one = db.store.clean_up(&cleanup).await.unwrap().polls;
+        one + db.store.clean_up(&cleanup).await.unwrap().polls
     };
     assert_eq!((run(|_| {}).await, count().await), (0, 6));
     assert_eq!((run(|cleanup| cleanup.polls_before = start() + minutes(40)).await, count().await), (2, 4));

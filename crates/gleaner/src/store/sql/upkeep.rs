@@ -120,10 +120,9 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     query.push_bind(ms(cleanup.seen_before)).push(" ORDER BY absent_since LIMIT ").push_bind(batch);
     query.push(") DELETE FROM seen WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM old)");
     cleaned.seen = query.build().execute(&mut **tx).await?.rows_affected();
-    let (polls, swept_all) = sweep_polls(tx, cleanup).await?;
-    cleaned.polls = polls;
+    cleaned.polls = sweep_polls(tx, cleanup).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
-    cleaned.more = full(cleaned.articles) || full(cleaned.posts) || full(cleaned.seen) || !swept_all;
+    cleaned.more = full(cleaned.articles) || full(cleaned.posts) || full(cleaned.seen);
     Ok(cleaned)
 }
 
@@ -153,29 +152,55 @@ async fn delete_articles(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<
     Ok(ids.len() as u64)
 }
 
+/// How many times as long as a batch a stretch of the history is: most of it only is looked at.
+const STRETCH: i64 = 20;
+
 /// Looks at the next stretch of the history: old rows go, and those past what a source may keep. A row of
 /// unchanged polls may be old by its id and young by its time, so that the sweep goes round and round.
-async fn sweep_polls(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<(u64, bool)> {
+async fn sweep_polls(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<u64> {
     let mut query = Query::new("SELECT value FROM meta WHERE name = ");
     let row = query.push_bind(POLLS_SWEPT).build().fetch_optional(&mut **tx).await?;
     let from: i64 = row.and_then(|row| row.get::<String, _>(0).parse().ok()).unwrap_or(0);
     let mut query = Query::new("SELECT MAX(id) FROM (SELECT id FROM polls WHERE id > ");
-    query.push_bind(from).push(" ORDER BY id LIMIT ").push_bind(i64::from(cleanup.batch)).push(") stretch");
+    query
+        .push_bind(from)
+        .push(" ORDER BY id LIMIT ")
+        .push_bind(STRETCH * i64::from(cleanup.batch))
+        .push(") stretch");
     let to: Option<i64> = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
     let mut deleted = 0;
     if let Some(to) = to {
         let mut query = Query::new("DELETE FROM polls WHERE id > ");
-        query.push_bind(from).push(" AND id <= ").push_bind(to).push(" AND (last_at < ");
-        query.push_bind(ms(cleanup.polls_before)).push(" OR id <= (SELECT p.id FROM polls p ");
-        query.push("WHERE p.source_id = polls.source_id ORDER BY p.id DESC LIMIT 1 OFFSET ");
-        query.push_bind(i64::from(cleanup.polls_per_source)).push("))");
+        query.push_bind(from).push(" AND id <= ").push_bind(to);
+        query.push(" AND last_at < ").push_bind(ms(cleanup.polls_before));
         deleted = query.build().execute(&mut **tx).await?.rows_affected();
+        deleted += trim_sources(tx, cleanup.polls_per_source, from, to).await?;
     }
     let next = to.unwrap_or(0);
     if next != from {
         set_meta(POLLS_SWEPT, &next.to_string()).build().execute(&mut **tx).await?;
     }
-    Ok((deleted, to.is_none()))
+    Ok(deleted)
+}
+
+/// Cuts the history of sources in a stretch that have more rows than they may keep; hardly any has.
+async fn trim_sources(tx: &mut Tx, keep: u32, from: i64, to: i64) -> sqlx::Result<u64> {
+    let mut query =
+        Query::new("SELECT source_id FROM polls WHERE source_id IN (SELECT source_id FROM polls WHERE id > ");
+    query.push_bind(from).push(" AND id <= ").push_bind(to);
+    query.push(") GROUP BY source_id HAVING COUNT(*) > ").push_bind(i64::from(keep));
+    let mut deleted = 0;
+    for row in query.build().fetch_all(&mut **tx).await? {
+        let source_id: i64 = row.try_get(0)?;
+        let mut query = Query::new("DELETE FROM polls WHERE source_id = ");
+        query
+            .push_bind(source_id)
+            .push(" AND id <= (SELECT id FROM polls WHERE source_id = ")
+            .push_bind(source_id);
+        query.push(" ORDER BY id DESC LIMIT 1 OFFSET ").push_bind(i64::from(keep)).push(")");
+        deleted += query.build().execute(&mut **tx).await?.rows_affected();
+    }
+    Ok(deleted)
 }
 
 /// Rare, and so large that it takes the whole table: no index serves it.

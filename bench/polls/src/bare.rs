@@ -141,14 +141,14 @@ fn post(entry: gleaner_feed::Entry, known: &mut HashSet<i64>) -> Option<Post> {
     let body = raw_content.as_deref().map(plain_text).unwrap_or_default();
     let hash = content_hash(title.as_deref(), url.as_deref(), &body);
     Some(Post {
-        guid: entry.id.unwrap_or_default(),
+        guid: entry.id.map(gleaner_feed::Str::into_string).unwrap_or_default(),
         link: url.as_deref().map(|url| xxh3_64(url.as_bytes()) as i64),
         url,
         title,
         author,
         published_at: entry.published.or(entry.updated).map(|at| Time::from_millis(at).as_millis()),
         body,
-        raw_content,
+        raw_content: raw_content.map(gleaner_feed::Str::into_string),
         content: hash.key(),
         content_hash: hash.0,
         key,

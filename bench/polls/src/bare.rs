@@ -54,7 +54,7 @@ impl Bare {
         let fetcher = Fetcher::new(&config()?.fetch, &Outside::default())?;
         let feed = |(url, source_id): (&String, i64)| -> Result<_, Failed> {
             let accept = read::feed::ACCEPT.to_owned();
-            let request = Request { accept, ..Request::new(Url::parse(url)?) };
+            let request = Request { accept, keep_connection: false, ..Request::new(Url::parse(url)?) };
             Ok(Mutex::new(Some(Feed { source_id, request, known: HashSet::new() })))
         };
         let feeds = urls.iter().zip(1..).map(feed).collect::<Result<_, _>>()?;

@@ -57,11 +57,7 @@ pub(crate) struct Child {
     process: std::process::Child,
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    rested_at: Option<Instant>,
 }
-
-/// Longer than the farm keeps an idle connection, so that each round makes its own, as in life.
-const REST: Duration = Duration::from_millis(5300);
 
 impl Child {
     /// Starts this program as another, and waits until it is ready.
@@ -73,7 +69,7 @@ impl Child {
             .stdout(Stdio::piped())
             .spawn()?;
         let (orders, answers) = (process.stdin.take(), process.stdout.take().ok_or("no output")?);
-        let mut child = Self { process, orders, answers: BufReader::new(answers), rested_at: None };
+        let mut child = Self { process, orders, answers: BufReader::new(answers) };
         match child.line()?.as_str() {
             "ready" => Ok(child),
             other => Err(format!("{arguments:?} said '{other}'").into()),
@@ -90,20 +86,12 @@ impl Child {
         Ok(line.trim_end().to_owned())
     }
 
-    /// Waits until its connections of before are closed.
-    pub(crate) fn rest(&self) {
-        if let Some(at) = self.rested_at {
-            std::thread::sleep(at.saturating_duration_since(Instant::now()));
-        }
-    }
-
     /// One round.
     pub(crate) fn round(&mut self) -> Result<Measured, Failed> {
         let orders = self.orders.as_mut().ok_or("no input")?;
         writeln!(orders, "round")?;
         orders.flush()?;
         let line = self.line()?;
-        self.rested_at = Some(Instant::now() + REST);
         let numbers: Vec<f64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
         let [cpu, wall, rss_mb, posts, seen, polls] = numbers[..] else {
             return Err(format!("cannot read '{line}'").into());

@@ -24,7 +24,8 @@ type Failed = Box<dyn std::error::Error + Send + Sync>;
 const HELP: &str = "\
 Measures gleaner beside a bare loop.
 
-  --quick   500 feeds, nothing else, and no file written
+  --feeds N   so many feeds, nothing else, and no file written
+  --due N     only how much more 1,000 due sources cost among so many
 ";
 
 fn main() -> ExitCode {
@@ -33,7 +34,8 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["child", ref rest @ ..] => run_child(rest).map(|()| true),
         [] => full(),
-        ["--quick"] => quick(),
+        ["--feeds", feeds] => feeds.parse().map_err(Into::into).and_then(only),
+        ["--due", sources] => sources.parse().map_err(Into::into).and_then(rounds::run_due).map(told),
         _ => {
             print!("{HELP}");
             Ok(arguments == ["--help"])
@@ -62,10 +64,14 @@ fn full() -> Result<bool, Failed> {
     Ok(report::judge(&figures))
 }
 
-fn quick() -> Result<bool, Failed> {
-    let tiny = rounds::run(500)?;
-    report::print(&[&tiny], None);
-    Ok(report::judge(&report::figures(&tiny, "")))
+fn only(feeds: u32) -> Result<bool, Failed> {
+    let rounds = rounds::run(feeds)?;
+    report::print(&[&rounds], None);
+    Ok(report::judge(&report::figures(&rounds, "")))
+}
+
+fn told(due: f64) -> bool {
+    report::judge(&[("due_ratio_100k".to_owned(), due)])
 }
 
 /// What this program is when it is a part of itself.

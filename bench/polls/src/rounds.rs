@@ -117,7 +117,6 @@ pub(crate) fn run(feeds: u32) -> Result<Rounds, Failed> {
 
 /// One round of one program, checked; with what the farm spent on it.
 fn run_one(farm: &Grounds, child: &mut Child, round: Round) -> Result<(Measured, f64), Failed> {
-    child.rest();
     farm.reset()?;
     let before = farm.cpu_seconds()?;
     let measured = child.round()?;
@@ -144,7 +143,6 @@ pub(crate) fn run_due(sources: u32) -> Result<f64, Failed> {
     let mut ratios = Vec::new();
     for _ in 0..REPETITIONS {
         let cpu = |child: &mut Child, asked: usize| -> Result<f64, Failed> {
-            child.rest();
             farm.reset()?;
             let measured = child.round()?;
             farm.check(asked as u64, (feeds / asked) as u64, true)?;

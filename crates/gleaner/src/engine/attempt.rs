@@ -94,10 +94,11 @@ impl Attempt {
     }
 }
 
-/// Tries a source once. A panic on the way is a failure of ours, like a store that cannot be read.
-pub(super) async fn attempt(inner: &Inner, source: &Source) -> Attempt {
+/// Tries a source once; `more` of its host may follow. A panic on the way is a failure of ours, like a store that
+/// cannot be read.
+pub(super) async fn attempt(inner: &Inner, source: &Source, more: bool) -> Attempt {
     let begun = Instant::now();
-    let tried = AssertUnwindSafe(fetch_and_read(inner, source)).catch_unwind().await;
+    let tried = AssertUnwindSafe(fetch_and_read(inner, source, more)).catch_unwind().await;
     let attempt = match tried {
         Ok(Ok(attempt)) => attempt,
         Ok(Err(failure)) => Attempt::failed(failure),
@@ -113,8 +114,8 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
     Fault::Internal(format!("panicked: {}", words.unwrap_or("without a word"))).into_failure(None)
 }
 
-async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Attempt, Failure> {
-    let request = request(source).map_err(|fault| fault.into_failure(None))?;
+async fn fetch_and_read(inner: &Inner, source: &Source, more: bool) -> Result<Attempt, Failure> {
+    let request = request(source, more).map_err(|fault| fault.into_failure(None))?;
     let now = inner.cx.clock.now();
     let response = inner.cx.fetcher.fetch(&request, now).await?;
     let retry_after = response.hints.retry_after;
@@ -160,7 +161,7 @@ fn is_current(source: &Source) -> bool {
     source.memory.reader_version == Some(READER_VERSION)
 }
 
-fn request(source: &Source) -> Result<Request, Fault> {
+fn request(source: &Source, more: bool) -> Result<Request, Fault> {
     let url = Url::parse(&source.settings.url)
         .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", source.settings.url)))?;
     let accept = match source.settings.kind {
@@ -174,7 +175,8 @@ fn request(source: &Source) -> Result<Request, Fault> {
     } else {
         Validators::default()
     };
-    Ok(Request { accept: accept.to_owned(), validators, ..Request::new(url) })
+    // Ten thousand hosts that are asked once in half an hour would leave as many idle connections.
+    Ok(Request { accept: accept.to_owned(), validators, keep_connection: more, ..Request::new(url) })
 }
 
 /// Parsing and text extraction are work for the processor: off the async threads, panics and all.

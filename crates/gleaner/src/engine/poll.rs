@@ -13,6 +13,17 @@ use super::{Context, Inner};
 use crate::log::Shown;
 use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source};
 
+/// A source's turn, among what is due of its host.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    /// The lease of the host.
+    pub(super) lease: Lease,
+    /// Whether more of the host is waiting.
+    pub(super) more: bool,
+    /// Where the host is to be given back with the poll: how long it is to be left alone.
+    pub(super) end: Option<Span>,
+}
+
 /// What a poll leaves to whoever runs the host.
 pub(super) struct Polled {
     /// The host was given back with it.
@@ -20,16 +31,16 @@ pub(super) struct Polled {
 }
 
 /// Polls one claimed source. Whatever happens on the way, exactly one outcome is committed; only a store failure
-/// returns early, and then the lease runs out and the source is due again. Where `end` is given, the host is given
-/// back with the commit, to be left alone for so long; so it is when the host asks for it.
+/// returns early, and then the lease runs out and the source is due again. The host is given back with the commit
+/// where its turn ends so, and where the host asks for it.
 pub(super) async fn poll(
     inner: &Inner,
     permit: SemaphorePermit<'_>,
-    lease: Lease,
+    turn: Turn,
     source: Source,
-    end: Option<Span>,
 ) -> Shared<Polled> {
-    let attempt = attempt(inner, &source).await;
+    let Turn { lease, more, end } = turn;
+    let attempt = attempt(inner, &source, more).await;
     // The next host is asked while this poll is recorded.
     drop(permit);
     let now = inner.cx.clock.now();

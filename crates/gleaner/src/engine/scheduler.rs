@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::cleanup::Cleaner;
+use super::poll::Turn;
 use super::record::Recorder;
 use super::{Context, Inner, poll, reschedule};
 use crate::clock::Clock;
@@ -274,8 +275,9 @@ async fn work(inner: Arc<Inner>, claim: Claim) {
             break;
         }
         let delay = inner.cx.delay(&source, &claim.host);
-        let last = sources.peek().is_none() || delay > Span::ZERO;
-        match poll::poll(&inner, permit, lease, source, last.then_some(delay)).await {
+        let more = sources.peek().is_some();
+        let end = (!more || delay > Span::ZERO).then_some(delay);
+        match poll::poll(&inner, permit, Turn { lease, more, end }, source).await {
             Ok(polled) => released = polled.released,
             Err(error) => {
                 tracing::error!(host = claim.host, %error, "a poll could not be recorded; it is due again when the lease runs out");

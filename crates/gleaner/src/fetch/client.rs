@@ -193,7 +193,8 @@ impl Fetcher {
 
     /// Sends, and once more on a new connection if a kept one turns out to be closed.
     async fn send(&self, request: &Request, trail: &Trail) -> Result<reqwest::Response, Fault> {
-        let (connected, sent) = watched(self.build(&self.pooled, request, trail)?).await;
+        let client = if request.keep_connection { &self.pooled } else { &self.fresh };
+        let (connected, sent) = watched(self.build(client, request, trail)?).await;
         let error = match sent {
             Ok(answer) => return Ok(answer),
             Err(error) if !connected && fault::is_closed_before_answer(&error) => {

@@ -22,6 +22,8 @@ pub struct Request {
     pub credential: Option<Credential>,
     /// A cap on the decoded body below the configured one.
     pub max_body_bytes: Option<u64>,
+    /// Whether more will be asked of the same host soon, so that the connection is worth keeping.
+    pub keep_connection: bool,
 }
 
 impl Request {
@@ -33,6 +35,7 @@ impl Request {
             validators: Validators::default(),
             credential: None,
             max_body_bytes: None,
+            keep_connection: true,
         }
     }
 }

@@ -25,6 +25,10 @@ pub(super) enum Token<'a> {
 /// A start or end tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag<'a> {
+    /// Where its `<` stands.
+    pub at: usize,
+    /// Behind its `>`.
+    pub to: usize,
     /// As written.
     pub name: &'a [u8],
     /// What stands between the name and the `>`; see [`Tag::attributes`].
@@ -48,6 +52,16 @@ pub(super) struct Tokens<'a> {
 impl<'a> Tokens<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, text_until: 0, unclosed: 0 }
+    }
+
+    /// How far it has come. Behind the start tag of an element that holds no markup: where its content ends.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Whether an element that holds no markup was met that never closes.
+    pub(super) fn is_unclosed(&self, raw: Raw) -> bool {
+        self.unclosed & raw.bit() != 0
     }
 
     /// What begins with the `<` at the current place; none where nothing of it is to be shown.
@@ -106,7 +120,9 @@ impl<'a> Tokens<'a> {
             return None;
         };
         self.at = close + 1;
-        let tag = Tag { name, inside: &self.bytes[from + length..close], end, kind: Kind::of(name) };
+        let inside = &self.bytes[from + length..close];
+        let at = if end { from - 2 } else { from - 1 };
+        let tag = Tag { at, to: self.at, name, inside, end, kind: Kind::of(name) };
         if !end {
             match tag.kind {
                 Kind::Shown(raw) | Kind::Hidden(raw) => self.enter(raw, &tag),
@@ -209,7 +225,7 @@ impl<'a> Tag<'a> {
     }
 
     /// `<name/>`, where the slash is not the end of an unquoted value.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         let Some(before) = self.inside.strip_suffix(b"/") else { return false };
         let word = before.rsplit(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'')).next();
         !word.is_some_and(|word| word.contains(&b'='))

@@ -1,13 +1,15 @@
 //! From bytes to what they say: plain text, and the feeds that a page advertises.
 //!
 //! Everything here is a function of its arguments, takes time in proportion to its input, and never panics.
-//! Absent on purpose: a document tree. Trees are built only where an article is to be found in a page.
+//! A document tree is built only where an article or its links are to be found in a page.
 
+pub mod decode;
 pub mod discover;
 mod element;
 pub mod feed;
 mod html;
 pub mod text;
+pub mod tree;
 
 use gleaner_core::post::Entry;
 use gleaner_core::schedule::Hints;

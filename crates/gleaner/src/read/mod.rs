@@ -7,7 +7,9 @@ pub mod discover;
 mod element;
 pub mod feed;
 mod html;
+pub mod links;
 pub mod text;
+pub mod tree;
 
 use gleaner_core::post::Entry;
 use gleaner_core::schedule::Hints;

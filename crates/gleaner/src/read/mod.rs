@@ -8,6 +8,7 @@ pub mod discover;
 mod element;
 pub mod feed;
 mod html;
+pub mod links;
 pub mod text;
 pub mod tree;
 

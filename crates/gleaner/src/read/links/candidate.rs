@@ -1,0 +1,86 @@
+//! Links as candidates: all anchors to one address as one, with what speaks for and against it.
+
+use std::collections::HashMap;
+
+use super::address::{Address, Home};
+use super::outline::{Anchor, Outline};
+use super::region::Region;
+use super::title::{Borrowed, Title};
+
+/// An address that the page links to.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub address: Address,
+    /// The best of its texts.
+    pub title: Title,
+    /// The anchor that has it.
+    pub anchor: usize,
+    /// Anchors that lead there.
+    pub count: usize,
+    /// Sorts of places that all of its anchors are in.
+    pub region: Region,
+    /// Sorts of places that the best is in.
+    best_region: Region,
+    /// One of them has an image.
+    pub image: bool,
+    pub sponsored: bool,
+    /// The best stands in running text.
+    pub prose: bool,
+    /// What links like it have in common: the elements that the best is in, and the shape of its address.
+    pub kind: u64,
+}
+
+/// All that the page links to, in page order; and for each anchor which of them it leads to.
+pub(super) fn all(outline: &Outline<'_>, home: &Home<'_>) -> (Vec<Candidate>, Vec<Option<usize>>) {
+    let mut found: Vec<Candidate> = Vec::new();
+    let mut leads = vec![None; outline.anchors.len()];
+    let mut borrowed = Borrowed::default();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (at, anchor) in outline.anchors.iter().enumerate() {
+        let Some(address) = home.address(anchor.href) else { continue };
+        let mut title = Title::of(anchor, outline);
+        if title.is_empty() && !address.listing {
+            title = borrowed.take(anchor, outline, &address.key).unwrap_or(title);
+        }
+        let region = outline.node(anchor.node).region;
+        let place = *places.entry(address.key.clone()).or_insert(found.len());
+        leads[at] = Some(place);
+        match found.get_mut(place) {
+            Some(candidate) => candidate.add(at, anchor, title, region),
+            None => found.push(Candidate {
+                address,
+                title,
+                anchor: at,
+                count: 1,
+                region,
+                best_region: region,
+                image: anchor.image,
+                sponsored: anchor.sponsored,
+                prose: false,
+                kind: 0,
+            }),
+        }
+    }
+    for candidate in &mut found {
+        let node = outline.anchors[candidate.anchor].node;
+        candidate.prose = outline.is_prose(node);
+        candidate.kind = outline.path(node) ^ candidate.address.shape;
+    }
+    (found, leads)
+}
+
+impl Candidate {
+    fn add(&mut self, at: usize, anchor: &Anchor<'_>, title: Title, region: Region) {
+        self.count += 1;
+        self.image |= anchor.image;
+        self.sponsored &= anchor.sponsored;
+        // A title in the matter before a longer one in a menu.
+        let better = (!region.is_boilerplate(), &title) > (!self.best_region.is_boilerplate(), &self.title);
+        self.region = self.region & region;
+        if better {
+            self.title = title;
+            self.anchor = at;
+            self.best_region = region;
+        }
+    }
+}

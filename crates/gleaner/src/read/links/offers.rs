@@ -1,0 +1,31 @@
+//! Signs that something is offered, not told: prices, carts, applications.
+//!
+//! Absent on purpose: words that stories use as well.
+
+/// Longer texts are not a price or a button.
+const LONGEST: usize = 40;
+
+/// Whether a short text has an amount of money in it, or is a button to buy or apply.
+pub(super) fn is_offer(text: &str) -> bool {
+    text.len() <= LONGEST && (is_price(text) || is_button(text))
+}
+
+fn is_price(text: &str) -> bool {
+    const SIGNS: [char; 6] = ['$', '€', '£', '¥', '₹', '₽'];
+    let digit = |c: char| c.is_ascii_digit();
+    let beside = |at: usize, sign: char| {
+        let after = text.get(at + sign.len_utf8()..).unwrap_or_default().trim_start();
+        let before = text.get(..at).unwrap_or_default().trim_end();
+        after.starts_with(digit) || before.ends_with(digit)
+    };
+    text.char_indices().any(|(at, c)| SIGNS.contains(&c) && beside(at, c))
+}
+
+fn is_button(text: &str) -> bool {
+    const BUTTONS: [&str; 12] = [
+        "add to bag", "add to basket", "add to cart", "apply now", "buy now", "choose options", "in den warenkorb",
+        "in stock", "out of stock", "quick view", "select options", "sold out",
+    ];
+    let lower = text.to_ascii_lowercase();
+    BUTTONS.iter().any(|button| lower.starts_with(button))
+}

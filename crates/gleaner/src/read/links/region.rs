@@ -1,0 +1,205 @@
+//! What sort of place an element is on a page, by its name, its role and the words of its classes and id.
+//!
+//! Absent on purpose: certainty. Themes call things what they like, so a word only counts against the links in
+//! it, and a place that holds most of the page's text is none of these (see [`super::outline`]).
+
+use std::ops::{BitAnd, BitOr};
+
+use crate::read::html::Tag;
+
+/// A set of sorts of places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Region(u16);
+
+impl Region {
+    pub(super) const NOWHERE: Self = Self(0);
+    /// Menus, bread crumbs, page numbers; the head of the site.
+    pub(super) const MENU: Self = Self(1);
+    /// The foot of the site.
+    pub(super) const FOOT: Self = Self(1 << 1);
+    /// Beside the matter: side bars, widgets.
+    pub(super) const SIDE: Self = Self(1 << 2);
+    /// What else there is to read.
+    pub(super) const RELATED: Self = Self(1 << 3);
+    /// What readers say.
+    pub(super) const COMMENTS: Self = Self(1 << 4);
+    /// To share, follow, log in, subscribe, agree to cookies.
+    pub(super) const SERVICE: Self = Self(1 << 5);
+    /// Who wrote it, where it is filed.
+    pub(super) const BYLINE: Self = Self(1 << 6);
+    /// Something to buy or to apply for.
+    pub(super) const OFFER: Self = Self(1 << 7);
+    /// The matter itself: the main part of the page, or an article.
+    pub(super) const MATTER: Self = Self(1 << 8);
+    /// What something costs, and where to put it.
+    pub(super) const PRICE: Self = Self(1 << 10);
+    /// The beginning of something, of the site unless it is in the matter.
+    const HEAD: Self = Self(1 << 9);
+
+    /// Whether it is any of these.
+    pub(super) fn is(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Menus, feet and the like: around the matter on every page of a site.
+    pub(super) fn is_boilerplate(self) -> bool {
+        self.is(Self::MENU | Self::FOOT | Self::SERVICE)
+    }
+
+    /// What an element is that stands in `around`.
+    pub(super) fn of(tag: &Tag<'_>, around: Self) -> Self {
+        let mut found = by_name(tag);
+        for (name, value) in tag.attributes() {
+            if name.eq_ignore_ascii_case(b"role") {
+                found = found | by_role(value);
+            } else if name.eq_ignore_ascii_case(b"itemtype") {
+                found = found | by_type(value);
+            } else if name.eq_ignore_ascii_case(b"class") || name.eq_ignore_ascii_case(b"id") {
+                found = found | by_words(value);
+            }
+        }
+        if found.is(Self::HEAD) && !around.is(Self::MATTER) {
+            found = found | Self::MENU;
+        }
+        // Articles have heads and feet of their own, with their titles.
+        if around.is(Self::MATTER) && tag.is("footer") { Self(found.0 & !Self::FOOT.0) } else { found }
+    }
+}
+
+impl BitAnd for Region {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl BitOr for Region {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+fn by_name(tag: &Tag<'_>) -> Region {
+    const NAMES: [(&str, Region); 8] = [
+        ("nav", Region::MENU),
+        ("menu", Region::MENU),
+        ("header", Region::HEAD),
+        ("footer", Region::FOOT),
+        ("aside", Region::SIDE),
+        ("main", Region::MATTER),
+        ("article", Region::MATTER),
+        ("dialog", Region::SERVICE),
+    ];
+    NAMES.iter().find(|(name, _)| tag.is(name)).map_or(Region::NOWHERE, |(_, region)| *region)
+}
+
+fn by_role(role: &[u8]) -> Region {
+    match role.to_ascii_lowercase().trim_ascii() {
+        b"navigation" | b"menu" | b"menubar" | b"banner" | b"search" | b"toolbar" | b"tablist" => Region::MENU,
+        b"contentinfo" => Region::FOOT,
+        b"complementary" => Region::SIDE,
+        b"main" | b"article" => Region::MATTER,
+        b"dialog" | b"alertdialog" => Region::SERVICE,
+        _ => Region::NOWHERE,
+    }
+}
+
+/// By a type of schema.org.
+fn by_type(value: &[u8]) -> Region {
+    match value.rsplit(|b| *b == b'/').next().unwrap_or_default() {
+        b"Product" | b"Offer" | b"JobPosting" => Region::OFFER,
+        b"Article" | b"BlogPosting" | b"NewsArticle" => Region::MATTER,
+        b"SiteNavigationElement" | b"WPHeader" | b"BreadcrumbList" => Region::MENU,
+        b"WPFooter" => Region::FOOT,
+        b"WPSideBar" => Region::SIDE,
+        _ => Region::NOWHERE,
+    }
+}
+
+/// Words of classes and ids. Sorted, to be looked up.
+#[rustfmt::skip]
+const WORDS: &[(&str, Region)] = &[
+    ("aside", Region::SIDE), ("author", Region::BYLINE), ("authors", Region::BYLINE),
+    ("banner", Region::SERVICE), ("basket", Region::PRICE), ("breadcrumb", Region::MENU),
+    ("breadcrumbs", Region::MENU), ("byline", Region::BYLINE), ("cart", Region::PRICE),
+    ("categories", Region::BYLINE), ("colophon", Region::FOOT), ("comment", Region::COMMENTS),
+    ("comments", Region::COMMENTS), ("consent", Region::SERVICE), ("cookie", Region::SERVICE),
+    ("copyright", Region::FOOT), ("disqus", Region::COMMENTS), ("drawer", Region::MENU),
+    ("dropdown", Region::MENU), ("follow", Region::SERVICE), ("footer", Region::FOOT),
+    ("hamburger", Region::MENU), ("job", Region::OFFER), ("jobs", Region::OFFER),
+    ("login", Region::SERVICE), ("masthead", Region::MENU), ("megamenu", Region::MENU),
+    ("menu", Region::MENU), ("meta", Region::BYLINE), ("modal", Region::SERVICE),
+    ("nav", Region::MENU), ("navbar", Region::MENU), ("navigation", Region::MENU),
+    ("newsletter", Region::SERVICE), ("offcanvas", Region::MENU), ("pager", Region::MENU),
+    ("pagination", Region::MENU), ("paging", Region::MENU), ("popular", Region::RELATED),
+    ("popup", Region::SERVICE), ("price", Region::PRICE), ("product", Region::OFFER),
+    ("products", Region::OFFER), ("promo", Region::RELATED), ("promoted", Region::RELATED),
+    ("rail", Region::SIDE), ("recommended", Region::RELATED), ("related", Region::RELATED),
+    ("secondary", Region::SIDE), ("share", Region::SERVICE), ("sharing", Region::SERVICE),
+    ("sidebar", Region::SIDE), ("signup", Region::SERVICE), ("social", Region::SERVICE),
+    ("sponsor", Region::RELATED), ("sponsored", Region::RELATED), ("submenu", Region::MENU),
+    ("subscribe", Region::SERVICE), ("taglist", Region::BYLINE), ("tags", Region::BYLINE),
+    ("toolbar", Region::MENU), ("topbar", Region::MENU), ("trending", Region::RELATED),
+];
+
+/// Pairs of words that mean what neither does alone.
+const PAIRS: [(&str, &str, Region); 9] = [
+    ("site", "header", Region::MENU),
+    ("global", "header", Region::MENU),
+    ("main", "header", Region::MENU),
+    ("top", "header", Region::MENU),
+    ("side", "bar", Region::SIDE),
+    ("most", "read", Region::RELATED),
+    ("most", "viewed", Region::RELATED),
+    ("read", "next", Region::RELATED),
+    ("may", "like", Region::RELATED),
+];
+
+/// Words after which the next says what the element has, not what it is.
+const HAVING: [&str; 4] = ["has", "with", "no", "not"];
+
+/// No list of classes is longer.
+const VALUE_LIMIT: usize = 2000;
+
+fn by_words(value: &[u8]) -> Region {
+    let value = value.get(..VALUE_LIMIT).unwrap_or(value);
+    let mut found = Region::NOWHERE;
+    for class in value.split(u8::is_ascii_whitespace) {
+        let (mut before, mut having) = (String::new(), false);
+        each_word(class, |word| {
+            if !having {
+                if let Ok(at) = WORDS.binary_search_by_key(&word, |entry| entry.0) {
+                    found = found | WORDS[at].1;
+                }
+                let pair = PAIRS.iter().find(|pair| pair.0 == before && pair.1 == word);
+                found = pair.map_or(found, |pair| found | pair.2);
+            }
+            having |= HAVING.contains(&word);
+            word.clone_into(&mut before);
+        });
+    }
+    found
+}
+
+/// The words of a class in lower case: `siteHeader`, `site-header`, `site__header`.
+fn each_word(class: &[u8], mut each: impl FnMut(&str)) {
+    let mut word = String::new();
+    let mut lower = false;
+    for byte in class {
+        let starts = byte.is_ascii_uppercase() && lower;
+        if (starts || !byte.is_ascii_alphabetic()) && !word.is_empty() {
+            each(&word);
+            word.clear();
+        }
+        if byte.is_ascii_alphabetic() {
+            word.push(char::from(byte.to_ascii_lowercase()));
+        }
+        lower = byte.is_ascii_lowercase();
+    }
+    if !word.is_empty() {
+        each(&word);
+    }
+}

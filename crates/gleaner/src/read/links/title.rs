@@ -1,0 +1,153 @@
+//! What a link is called: its text, the heading it is in, or the one above a bare "read more".
+
+use super::outline::{Anchor, Outline};
+
+/// What a link is called, and how well.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Title {
+    rank: Rank,
+    width: usize,
+    /// The words.
+    pub text: String,
+}
+
+/// Where a title was found; the better the greater.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    #[default]
+    Nowhere,
+    /// Said for those who do not see the image.
+    Label,
+    /// The heading before a link that says nothing itself.
+    Above,
+    Text,
+    Heading,
+}
+
+/// Longer texts are whole cards, with all that stands on them.
+const LONGEST: usize = 300;
+
+impl Title {
+    /// What an anchor itself says.
+    pub(super) fn of(anchor: &Anchor<'_>, outline: &Outline<'_>) -> Self {
+        let heading = anchor.heading.and_then(|at| outline.headings.get(at));
+        let (rank, text) = match heading.filter(|heading| !heading.text.is_empty()) {
+            Some(heading) if heading.node > anchor.node || anchor.label => (Rank::Heading, &heading.text),
+            // A heading around much more than the link is not the link's.
+            Some(heading) if heading.text.len() <= 3 * anchor.text.len() + 20 => (Rank::Heading, &anchor.text),
+            _ if anchor.label => (Rank::Label, &anchor.text),
+            _ => (Rank::Text, &anchor.text),
+        };
+        if says_nothing(text) { Self::default() } else { Self::new(rank, text) }
+    }
+
+    /// A heading that stands beside the link.
+    pub(super) fn beside(text: &str) -> Self {
+        if says_nothing(text) { Self::default() } else { Self::new(Rank::Above, text) }
+    }
+
+    fn new(rank: Rank, text: &str) -> Self {
+        let text: String = text.chars().take(LONGEST).collect();
+        Self { rank, width: width(&text), text }
+    }
+
+    /// In or around a heading.
+    pub(super) fn is_heading(&self) -> bool {
+        self.rank == Rank::Heading
+    }
+
+    /// A heading's text, though that is not linked.
+    pub(super) fn is_borrowed(&self) -> bool {
+        self.rank == Rank::Above
+    }
+
+    /// Nothing says where the link leads.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rank == Rank::Nowhere
+    }
+
+    /// Characters, as wide as Latin ones: a sign of Chinese says as much as half a word.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// It ends with how many there are: `Speakers (44)`.
+    pub(super) fn is_counted(&self) -> bool {
+        let inside = self.text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
+        inside.is_some_and(|(_, count)| !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()))
+            && self.width < 40
+    }
+}
+
+fn width(text: &str) -> usize {
+    // Kana, Han, Hangul.
+    let wide = |c: char| matches!(c, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}');
+    text.chars().map(|c| if wide(c) { 3 } else { 1 }).sum()
+}
+
+/// Headings lent to links that say no more than "read more". Each is lent to one address only.
+#[derive(Debug, Default)]
+pub(super) struct Borrowed {
+    /// The next heading that was not passed yet.
+    next: usize,
+    /// Who has the last one that was.
+    holder: Option<String>,
+}
+
+impl Borrowed {
+    /// The heading before an anchor, if it asks for more to be read there. To be called in page order.
+    pub(super) fn take(&mut self, anchor: &Anchor<'_>, outline: &Outline<'_>, key: &str) -> Option<Title> {
+        if !asks_for_more(&anchor.text) && !is_of_comments(&anchor.text) {
+            return None;
+        }
+        while outline.headings.get(self.next).is_some_and(|heading| heading.node < anchor.node) {
+            self.next += 1;
+            self.holder = None;
+        }
+        let heading = outline.headings.get(self.next.checked_sub(1)?)?;
+        if heading.linked || self.holder.as_deref().is_some_and(|holder| holder != key) {
+            return None;
+        }
+        self.holder = Some(key.to_owned());
+        Some(Title::beside(&heading.text))
+    }
+}
+
+/// How texts begin that ask to go on reading.
+const MORE: [&str; 22] = [
+    "continua", "continue", "devamı", "full article", "full story", "keep reading", "learn more", "lees meer",
+    "leer más", "leggi", "leia mais", "lire", "mehr", "more", "read", "see more", "subscribe to read", "view article",
+    "view post", "weiterlesen", "読む", "далее",
+];
+
+/// How short texts begin that say nothing of what they lead to.
+const NOTHING: [&str; 14] = [
+    "click", "comment", "find out", "go to", "here", "leave a", "no comment", "permalink", "see ", "share", "show",
+    "source", "view", "watch",
+];
+
+/// Longer texts are titles, whatever they begin with.
+const SHORT: usize = 24;
+
+fn asks_for_more(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    lower.chars().count() <= SHORT && MORE.iter().any(|beginning| lower.starts_with(beginning))
+}
+
+/// Whether a text counts what readers said, which stands below the article itself.
+fn is_of_comments(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words = lower.trim_start_matches(|c: char| !c.is_alphabetic());
+    lower.chars().count() <= SHORT
+        && ["comment", "no comment", "permalink", "leave a"].iter().any(|beginning| words.starts_with(beginning))
+}
+
+/// Whether a text could stand on any link.
+fn says_nothing(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let short = lower.chars().count() <= SHORT;
+    let words = lower.trim_start_matches(|c: char| !c.is_alphabetic());
+    words.is_empty()
+        || asks_for_more(text)
+        || (short && NOTHING.iter().any(|beginning| words.starts_with(beginning)))
+}

@@ -395,9 +395,7 @@ fn failed(at: &Situation<'_>, mut health: Health, failure: &Failure, now: Time, 
             format!("{}; nothing but permanent failures for {}", row.message, at.policy.age.dormant_after);
         events.push(StatusEvent { kind: StatusEventKind::Dormant, reason });
     }
-    let host_hold_until = (failure.kind == ErrorKind::RateLimited)
-        .then(|| failure.retry_after.map(|span| now + span.min(schedule::LONGEST_HOST_HOLD)))
-        .flatten();
+    let host_hold_until = schedule::host_hold(failure, now);
     health.failing = Some(row);
     let next = settle(at, &mut health, now, jitter);
     Decision { health, next, host_hold_until, events }

@@ -32,7 +32,7 @@ pub struct Seen {
 }
 
 /// Which new entries become posts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Filter {
     /// Entries published before this are too old.
     pub not_older_than: Option<Time>,
@@ -98,7 +98,12 @@ impl Filter {
         Self { not_older_than: max_age.map(|age| now - age), created_at: first_poll.then_some(created_at) }
     }
 
-    /// Why an entry of that date is skipped. Without a date it never is.
+    /// Whether an entry of that date is stored. Without a date it always is.
+    pub fn passes(&self, published_at: Option<Time>) -> bool {
+        self.refuses(published_at).is_none()
+    }
+
+    /// Why an entry of that date is skipped.
     fn refuses(&self, published_at: Option<Time>) -> Option<fn(&mut Skipped) -> &mut u32> {
         let date = published_at?;
         if self.created_at.is_some_and(|created| date < created) {
@@ -141,6 +146,11 @@ fn raw_hash(entry: &Entry) -> i64 {
 /// A publication date further ahead than this is not to be believed.
 const FUTURE: Span = Span::from_hours(24);
 
+/// A publication date, unless it lies too far ahead.
+pub fn believable(published_at: Option<Time>, now: Time) -> Option<Time> {
+    published_at.filter(|date| *date <= now + FUTURE)
+}
+
 /// Sorts the entries of a document. `known` is all that is remembered of the source; `complete` is false where
 /// the document may lack entries (it ended early, or was longer than the limit), so that nothing counts as
 /// vanished; `text` makes plain text of an entry's HTML.
@@ -163,6 +173,7 @@ pub fn sift(
         .zip(&keys)
         .map(|(entry, key)| match key {
             Some(key) if sifter.by_key.contains_key(key) => None,
+            _ if entry.shares_url => None,
             _ => entry.url.as_deref().map(link_key),
         })
         .collect();
@@ -298,7 +309,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
         let seen = Seen { key, link, raw, content: hash.key(), post_id: None, absent_since: None };
         if self.contents.insert(hash.key(), key).is_some() {
             self.sifted.skipped.duplicate += 1;
-        } else if let Some(reason) = self.filter.refuses(self.believable(entry.published_at)) {
+        } else if let Some(reason) = self.filter.refuses(believable(entry.published_at, self.now)) {
             *reason(&mut self.sifted.skipped) += 1;
         } else {
             let post = self.post(entry, body, hash);
@@ -306,10 +317,6 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
             return;
         }
         self.sifted.remember.push(seen);
-    }
-
-    fn believable(&self, published_at: Option<Time>) -> Option<Time> {
-        published_at.filter(|date| *date <= self.now + FUTURE)
     }
 
     fn post(&self, entry: Entry, body: String, content_hash: ContentHash) -> NewPost {
@@ -322,7 +329,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
             body,
             raw_content: entry.raw_content.map(without_nul),
             author: entry.author.map(without_nul).filter(|name| !name.trim().is_empty()),
-            published_at: self.believable(entry.published_at),
+            published_at: believable(entry.published_at, self.now),
             content_hash,
         }
     }

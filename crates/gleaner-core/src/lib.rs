@@ -6,6 +6,7 @@
 
 pub mod classify;
 pub mod explain;
+pub mod follow;
 pub mod health;
 pub mod identity;
 pub mod link;

@@ -19,6 +19,8 @@ pub struct Entry {
     pub author: Option<String>,
     /// When, as the publisher says.
     pub published_at: Option<Time>,
+    /// Whether `url` tells nothing apart, because each version of a page has it.
+    pub shares_url: bool,
 }
 
 /// A post to be stored.

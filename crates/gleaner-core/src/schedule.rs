@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::health::{Failing, Health};
+use crate::outcome::{ErrorKind, Failure};
 use crate::policy::{Gap, Policy, Then};
 use crate::time::{Jitter, Span, Time};
 
@@ -245,6 +246,12 @@ pub fn first_poll(now: Time, interval: Span, jitter: Jitter) -> Next {
 /// A stored time further ahead than any rule could have put it (the clock jumped) is drawn within one interval.
 pub fn redraw(next: Time, now: Time, longest: Span, interval: Span, jitter: Jitter) -> Time {
     if next > now + longest { first_poll(now, interval, jitter).at } else { next }
+}
+
+/// Until when a whole host is left alone because of one answer: a 429 that says when to come back.
+pub fn host_hold(failure: &Failure, now: Time) -> Option<Time> {
+    let asked = failure.retry_after.filter(|_| failure.kind == ErrorKind::RateLimited);
+    asked.map(|span| now + span.min(LONGEST_HOST_HOLD))
 }
 
 /// The delay after each source of a host: the source's own, else the host's, else the kind's, else none.

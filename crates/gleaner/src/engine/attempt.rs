@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use gleaner_core::classify::Fault;
-use gleaner_core::identity::{Filter, Seen, Sifted, sift};
+use gleaner_core::follow::{Beyond, Followed, follow};
+use gleaner_core::identity::{Filter, Seen, sift};
 use gleaner_core::link;
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::schedule::Hints;
@@ -18,11 +19,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Inner;
 use crate::fetch::{Request, Response, Validators};
-use crate::read::{self, Document, Lack, Page};
+use crate::read::{self, Document, Lack, Page, Rules};
 use crate::store::{HostKey, Memory, Move, Source};
 
 /// Makes a document of a page, or says why it is none. Runs off the async threads.
-pub type Reader = fn(&Page<'_>) -> Result<Document, Fault>;
+pub type Reader = fn(&Page<'_>, &Rules<'_>) -> Result<Document, Fault>;
 
 /// What reads which kind of source.
 #[derive(Clone, Copy)]
@@ -40,13 +41,16 @@ pub struct Readers {
 /// Raised when a reader makes something else of the same bytes: then validators of before are not used.
 const READER_VERSION: i64 = 1;
 
+/// What a page's server is asked for.
+pub(super) const PAGES: &str = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5";
+
 /// What came of a try.
 pub(super) struct Attempt {
     pub(super) outcome: Outcome,
-    /// What of the document is new; none where there was nothing to read.
-    pub(super) found: Option<Sifted>,
+    /// What of the document is new, and which pages are to be fetched; none where there was nothing to read.
+    pub(super) found: Option<Followed>,
     /// What was wrong with the document, though it could be read.
-    pub(super) lacks: Option<Lack>,
+    pub(super) note: Option<String>,
     /// What to remember of the server; none: what it was.
     pub(super) memory: Option<Memory>,
     /// Where the source has moved for good.
@@ -58,8 +62,13 @@ pub(super) struct Attempt {
 
 impl Default for Readers {
     fn default() -> Self {
-        let unknown: Reader = |_| Err(Fault::Unreadable("this version of gleaner reads feeds only".into()));
-        Self { feed: read::feed::read, website: unknown, watchlist: unknown, x: unknown }
+        let unknown: Reader = |_, _| Err(Fault::Unreadable("this version of gleaner does not read X".into()));
+        Self {
+            feed: read::feed::read,
+            website: read::website::read,
+            watchlist: read::watchlist::read,
+            x: unknown,
+        }
     }
 }
 
@@ -84,7 +93,7 @@ impl Attempt {
         Self {
             outcome: Outcome::NotModified { retry_after: None },
             found: None,
-            lacks: None,
+            note: None,
             memory: None,
             moved: None,
             status: None,
@@ -98,14 +107,14 @@ impl Attempt {
 /// cannot be read.
 pub(super) async fn attempt(inner: &Inner, source: &Source, more: bool) -> Attempt {
     let begun = Instant::now();
-    let tried = AssertUnwindSafe(fetch_and_read(inner, source, more)).catch_unwind().await;
-    let attempt = match tried {
-        Ok(Ok(attempt)) => attempt,
-        Ok(Err(failure)) => Attempt::failed(failure),
-        Err(panic) => Attempt::failed(panicked(&*panic)),
-    };
+    let attempt = caught(fetch_and_read(inner, source, more)).await.unwrap_or_else(Attempt::failed);
     let duration = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Attempt { duration: Span::from_millis(duration), ..attempt }
+}
+
+/// A panic is a failure like any other.
+pub(super) async fn caught<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Failure {
@@ -134,10 +143,10 @@ async fn fetch_and_read(inner: &Inner, source: &Source, more: bool) -> Result<At
         })?,
         None => Vec::new(),
     };
-    let (document_hints, lacks, found, response) = read_and_sift(inner, source, response, known, now).await?;
-    let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..document_hints };
+    let Read { hints, lacks, found, response } = read_and_sift(inner, source, response, known, now).await?;
+    let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..hints };
     let redirect = observe_redirect(source, &response, now);
-    let memory = if lacks != Some(Lack::EndsEarly) {
+    let memory = if lacks != Some(Lack::EndsEarly) && found.waiting == 0 {
         Memory {
             etag: response.validators.etag,
             last_modified: response.validators.last_modified,
@@ -148,12 +157,13 @@ async fn fetch_and_read(inner: &Inner, source: &Source, more: bool) -> Result<At
             cursor: source.memory.cursor.clone(),
         }
     } else {
-        // Validators of a document that ended early would hide its end for ever.
+        // Validators of a document that was not read to its end would hide the rest for ever.
         Memory { hints, redirect, ..source.memory.clone() }
     };
-    let moved = moved(&source.settings.url, &memory, now, found.skipped.known > 0);
+    let moved = moved(&source.settings.url, &memory, now, found.rest.skipped.known > 0);
     let outcome = Outcome::Fetched { retry_after };
-    Ok(Attempt { outcome, found: Some(found), lacks, memory: Some(memory), moved, ..attempt })
+    let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
+    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, ..attempt })
 }
 
 /// What this version of the reader has read, so that it may be asked for changes only.
@@ -166,7 +176,7 @@ fn request(source: &Source, more: bool) -> Result<Request, Fault> {
         .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", source.settings.url)))?;
     let accept = match source.settings.kind {
         Kind::Feed => read::feed::ACCEPT,
-        Kind::Website | Kind::Watchlist => "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5",
+        Kind::Website | Kind::Watchlist => PAGES,
         Kind::X => "application/json",
     };
     let validators = if is_current(source) {
@@ -179,29 +189,75 @@ fn request(source: &Source, more: bool) -> Result<Request, Fault> {
     Ok(Request { accept: accept.to_owned(), validators, keep_connection: more, ..Request::new(url) })
 }
 
-/// Parsing and text extraction are work for the processor: off the async threads, panics and all.
+fn waiting(found: &Followed) -> Option<String> {
+    let (now, later) = (found.pages.len(), found.waiting);
+    (later > 0).then(|| format!("{now} new links are followed now, {later} more at the next polls"))
+}
+
+/// A document that was read, and what of it is new.
+struct Read {
+    hints: Hints,
+    lacks: Option<Lack>,
+    found: Followed,
+    response: Response,
+}
+
 async fn read_and_sift(
     inner: &Inner,
     source: &Source,
     response: Response,
     known: Vec<Seen>,
     now: Time,
-) -> Result<(Hints, Option<Lack>, Sifted, Response), Failure> {
+) -> Result<Read, Failure> {
     let reader = inner.cx.readers.of(source.settings.kind);
-    let first_poll = source.health.last_success_at.is_none();
-    let max_age = inner.cx.config.source.max_article_age;
-    let filter = Filter::new(now, max_age, first_poll, source.settings.backfill, source.created_at);
+    let filter = filter(inner, source, now);
+    let (article_selector, ignore_selector) =
+        (source.settings.article_selector.clone(), source.settings.ignore_selector.clone());
+    let (beyond, cap) = (beyond(source), inner.cx.config.source.max_articles_per_poll as usize);
     let work = move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
-        let document = reader(&page)?;
-        let found = sift(document.entries, &known, &filter, document.lacks.is_none(), now, read::body_text);
-        Ok((document.hints, document.lacks, found, response))
+        let rules = Rules {
+            article_selector: article_selector.as_deref(),
+            ignore_selector: ignore_selector.as_deref(),
+        };
+        let Document { hints, lacks, entries, .. } = reader(&page, &rules)?;
+        let found = sift(entries, &known, &filter, lacks.is_none(), now, read::body_text);
+        let found = match beyond {
+            Some(beyond) => follow(found, cap, beyond),
+            None => Followed { rest: found, ..Followed::default() },
+        };
+        Ok(Read { hints, lacks, found, response })
     };
+    off_the_threads(inner, work).await
+}
+
+/// Parsing and text extraction are work for the processor: off the async threads, panics and all.
+pub(super) async fn off_the_threads<T: Send + 'static>(
+    inner: &Inner,
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Failure> {
     // More readers than processors would only take turns, each with memory of its own.
     let _turn = inner.readers.acquire().await;
     match tokio::task::spawn_blocking(work).await {
         Ok(read) => read.map_err(|fault: Fault| Failure { status: Some(200), ..fault.into_failure(None) }),
         Err(error) => Err(panicked(&*error.into_panic())),
+    }
+}
+
+/// Which entries of a poll become posts.
+pub(super) fn filter(inner: &Inner, source: &Source, now: Time) -> Filter {
+    let first_poll = source.health.last_success_at.is_none();
+    let max_age = inner.cx.config.source.max_article_age;
+    Filter::new(now, max_age, first_poll, source.settings.backfill, source.created_at)
+}
+
+/// Whether a source's entries are read on their own pages, and what becomes of more than a poll may follow.
+fn beyond(source: &Source) -> Option<Beyond> {
+    match source.settings.kind {
+        Kind::Watchlist if source.health.last_success_at.is_none() => Some(Beyond::Seen),
+        Kind::Watchlist => Some(Beyond::Wait),
+        Kind::Feed if source.settings.full_content => Some(Beyond::Post),
+        Kind::Feed | Kind::Website | Kind::X => None,
     }
 }
 
@@ -260,7 +316,7 @@ fn moved(url: &str, memory: &Memory, now: Time, shares_posts: bool) -> Option<Mo
     let believed = redirect.count >= SIGHTINGS && now.since(redirect.since) >= SIGHTED_OVER && shares_posts;
     (same_on_https || believed).then(|| Move {
         canonical_url: link::canonical(&redirect.to),
-        host: HostKey { name: link::host(&redirect.to).unwrap_or_default(), slot: 0 },
+        host: HostKey::of(&redirect.to, |_| 1),
         url: redirect.to,
     })
 }

@@ -4,6 +4,7 @@
 //! is a straight line, shown whole in `poll.rs`. Absent on purpose: rules. Who may be polled when, what is new and
 //! what a failure means is decided in `gleaner_core`; what is due is the store's.
 
+mod article;
 mod attempt;
 mod batch;
 mod cleanup;
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gleaner_core::policy::Policy;
 use gleaner_core::schedule::poll_delay;
+use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 use tokio::sync::{Notify, Semaphore};
 
@@ -28,7 +30,7 @@ pub use scheduler::{Engine, Ticked};
 use crate::clock::{Chance, Clock};
 use crate::config::Config;
 use crate::fetch::Fetcher;
-use crate::store::{Lease, Source, Store};
+use crate::store::{HostKey, Lease, Source, Store};
 
 /// Everything that polls share.
 pub struct Context {
@@ -73,11 +75,15 @@ impl Context {
         source.settings.interval.resolve(self.config.source.poll_interval)
     }
 
-    /// The pause after a source, before its host is asked again.
-    fn delay(&self, source: &Source, host: &str) -> Span {
+    /// The pause after a source or a page, before its host is asked again.
+    fn delay(&self, own: Option<Span>, kind: Kind, host: &str) -> Span {
         let overridden = self.config.source.host_overrides.get(host).and_then(|host| host.poll_delay);
-        let of_kind = self.config.source.poll_delay.get(&source.settings.kind).copied();
-        poll_delay(source.settings.poll_delay, overridden, of_kind)
+        poll_delay(own, overridden, self.config.source.poll_delay.get(&kind).copied())
+    }
+
+    /// Which of a host's rows asks for a URL: where it may be asked several times at once, they share the work.
+    fn host_key(&self, url: &str) -> HostKey {
+        HostKey::of(url, |host| self.config.source.host_overrides.get(host).map_or(1, |host| host.concurrency))
     }
 }
 

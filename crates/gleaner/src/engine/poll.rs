@@ -1,5 +1,6 @@
 //! A poll, whole: tried, decided, committed.
 
+use gleaner_core::follow::Followed;
 use gleaner_core::health::{Decision, StatusEventKind, decide};
 use gleaner_core::identity::Sifted;
 use gleaner_core::outcome::Level;
@@ -9,7 +10,7 @@ use tokio::sync::SemaphorePermit;
 
 use super::attempt::{Attempt, attempt};
 use super::record::Shared;
-use super::{Context, Inner};
+use super::{Context, Inner, article};
 use crate::log::Shown;
 use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source};
 
@@ -49,7 +50,8 @@ pub(super) async fn poll(
     let released = end.is_some() || decision.host_hold_until.is_some();
     let release = released.then_some(Release { lease, free_at });
     let told = Told::of(&inner.cx, &source, &attempt, &decision);
-    let committed = inner.recorder.commit(commit(lease, &source, attempt, decision, now), release).await?;
+    let commit = commit(inner, lease, &source, attempt, decision, now);
+    let committed = inner.recorder.commit(commit, release).await?;
     match committed {
         Committed::Stored { new, changed } => told.log(&source, new.len(), changed.len()),
         Committed::Discarded => {
@@ -72,8 +74,16 @@ fn decision(cx: &Context, source: &Source, attempt: &Attempt, now: Time) -> Deci
 }
 
 /// The whole verdict, ready to be written.
-fn commit(lease: Lease, source: &Source, attempt: Attempt, decision: Decision, now: Time) -> Commit {
-    let Sifted { new, changed, remember, vanished, skipped } = attempt.found.unwrap_or_default();
+fn commit(
+    inner: &Inner,
+    lease: Lease,
+    source: &Source,
+    attempt: Attempt,
+    decision: Decision,
+    now: Time,
+) -> Commit {
+    let Followed { rest, pages, .. } = attempt.found.unwrap_or_default();
+    let Sifted { new, changed, remember, vanished, skipped } = rest;
     let failure = attempt.outcome.failure();
     let poll = PollRecord {
         at: now,
@@ -83,7 +93,7 @@ fn commit(lease: Lease, source: &Source, attempt: Attempt, decision: Decision, n
         duration: attempt.duration,
         bytes: attempt.bytes,
         skipped,
-        note: attempt.lacks.map(|lack| lack.to_string()),
+        note: attempt.note,
         rule: decision.next.map(|next| next.why.name().to_owned()),
     };
     Commit {
@@ -99,7 +109,7 @@ fn commit(lease: Lease, source: &Source, attempt: Attempt, decision: Decision, n
         changed,
         remember,
         vanished,
-        articles: Vec::new(),
+        articles: article::queue(inner, source, pages, now),
         poll,
         events: NewEvent::of_decision(source.id, &source.settings.url, &decision),
         health: decision.health,

@@ -1,11 +1,12 @@
-//! The one writer: polls are committed in batches, and count as done when their batch is durable.
+//! The one writer: polls and pages are committed in batches, and count as done when their batch is durable.
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use gleaner_core::identity::Seen;
 
 use super::batch::Batcher;
-use crate::store::{Commit, Committed, Release, Store, StoreError};
+use crate::store::{self, ArticleCommit, Commit, Committed, Release, Store, StoreError};
 
 /// How many polls one transaction takes.
 const COMMITS: usize = 200;
@@ -15,45 +16,76 @@ const KNOWN: usize = 50;
 /// A store's failure, told to everybody in the batch.
 pub(super) type Shared<T> = Result<T, Arc<StoreError>>;
 
-/// What one poll hands over: its verdict, and the end of its host's lease where it was the last.
-struct Record {
-    commit: Option<Box<Commit>>,
+/// What one poll or page hands over: its verdict, and the end of its host's lease where it was the last.
+struct Record<V> {
+    verdict: Option<Box<V>>,
     release: Option<Release>,
+}
+
+/// What can be committed, many in one transaction.
+#[async_trait]
+trait Verdict: Sized + Send + Sync + 'static {
+    async fn commit(store: &dyn Store, all: &[Self], releases: &[Release]) -> store::Result<Vec<Committed>>;
+}
+
+#[async_trait]
+impl Verdict for Commit {
+    async fn commit(store: &dyn Store, all: &[Self], releases: &[Release]) -> store::Result<Vec<Committed>> {
+        store.commit(all, releases).await
+    }
+}
+
+#[async_trait]
+impl Verdict for ArticleCommit {
+    async fn commit(store: &dyn Store, all: &[Self], releases: &[Release]) -> store::Result<Vec<Committed>> {
+        store.commit_articles(all, releases).await
+    }
 }
 
 /// Reads what is known and writes what was decided, for all polls at once.
 pub(super) struct Recorder {
-    records: Batcher<Record, Shared<Committed>>,
+    polls: Batcher<Record<Commit>, Shared<Committed>>,
+    articles: Batcher<Record<ArticleCommit>, Shared<Committed>>,
     known: Batcher<i64, Shared<Vec<Seen>>>,
 }
 
 impl Recorder {
     pub(super) fn start(store: &Arc<dyn Store>) -> Self {
-        let (writer, reader) = (Arc::clone(store), Arc::clone(store));
+        let [polls, articles, reader] = [0, 1, 2].map(|_| Arc::clone(store));
         Self {
-            records: Batcher::start(COMMITS, move |records| write(Arc::clone(&writer), records)),
+            polls: Batcher::start(COMMITS, move |records| write(Arc::clone(&polls), records)),
+            articles: Batcher::start(COMMITS, move |records| write(Arc::clone(&articles), records)),
             known: Batcher::start(KNOWN, move |ids| load(Arc::clone(&reader), ids)),
         }
     }
 
     /// Commits a poll, and ends its host's lease with it where `release` says so.
     pub(super) async fn commit(&self, commit: Commit, release: Option<Release>) -> Shared<Committed> {
-        self.record(Record { commit: Some(Box::new(commit)), release }).await
+        submit(&self.polls, Record { verdict: Some(Box::new(commit)), release }).await
+    }
+
+    /// The same for a page.
+    pub(super) async fn commit_article(
+        &self,
+        commit: ArticleCommit,
+        release: Option<Release>,
+    ) -> Shared<Committed> {
+        submit(&self.articles, Record { verdict: Some(Box::new(commit)), release }).await
     }
 
     /// Ends a lease.
     pub(super) async fn release(&self, release: Release) -> Shared<()> {
-        self.record(Record { commit: None, release: Some(release) }).await.map(|_| ())
+        submit(&self.polls, Record { verdict: None, release: Some(release) }).await.map(|_| ())
     }
 
     /// All that is remembered of a source's entries.
     pub(super) async fn known(&self, source_id: i64) -> Shared<Vec<Seen>> {
-        self.known.submit(source_id).await.unwrap_or_else(|| Err(gone()))
+        submit(&self.known, source_id).await
     }
+}
 
-    async fn record(&self, record: Record) -> Shared<Committed> {
-        self.records.submit(record).await.unwrap_or_else(|| Err(gone()))
-    }
+async fn submit<I: Send + 'static, T: Send + 'static>(to: &Batcher<I, Shared<T>>, item: I) -> Shared<T> {
+    to.submit(item).await.unwrap_or_else(|| Err(gone()))
 }
 
 /// The worker died, which only a bug can do.
@@ -61,37 +93,40 @@ fn gone() -> Arc<StoreError> {
     Arc::new(StoreError::NotFound { entity: "worker", key: "that records polls".into() })
 }
 
-async fn write(store: Arc<dyn Store>, records: Vec<Record>) -> Vec<Shared<Committed>> {
-    let mut commits = Vec::with_capacity(records.len());
-    let (mut releases, mut has_commit) = (Vec::new(), Vec::with_capacity(records.len()));
+async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Vec<Shared<Committed>> {
+    let mut verdicts = Vec::with_capacity(records.len());
+    let (mut releases, mut has_verdict) = (Vec::new(), Vec::with_capacity(records.len()));
     for record in records {
-        has_commit.push(record.commit.is_some());
-        commits.extend(record.commit.map(|commit| *commit));
+        has_verdict.push(record.verdict.is_some());
+        verdicts.extend(record.verdict.map(|verdict| *verdict));
         releases.extend(record.release);
     }
-    let results = match store.commit(&commits, &releases).await {
+    let results: Vec<Shared<Committed>> = match V::commit(&*store, &verdicts, &releases).await {
         Ok(committed) => committed.into_iter().map(Ok).collect(),
         // One bad apple must not spoil the batch: each alone, so that only the bad one fails.
-        Err(error) if commits.len() > 1 && !error.is_for_all() => {
-            one_by_one(&*store, &commits, &releases).await
+        Err(error) if verdicts.len() > 1 && !error.is_for_all() => {
+            one_by_one(&*store, &verdicts, &releases).await
         }
         Err(error) => {
             let error = Arc::new(error);
-            commits.iter().map(|_| Err(Arc::clone(&error))).collect()
+            verdicts.iter().map(|_| Err(Arc::clone(&error))).collect()
         }
     };
-    let mut results: Vec<Shared<Committed>> = results;
-    let mut results = results.drain(..);
-    has_commit
+    let mut results = results.into_iter();
+    has_verdict
         .into_iter()
         .map(|has| if has { results.next().unwrap_or_else(|| Err(gone())) } else { Ok(Committed::Discarded) })
         .collect()
 }
 
-async fn one_by_one(store: &dyn Store, commits: &[Commit], releases: &[Release]) -> Vec<Shared<Committed>> {
-    let mut results = Vec::with_capacity(commits.len());
-    for commit in commits {
-        let committed = store.commit(std::slice::from_ref(commit), &[]).await;
+async fn one_by_one<V: Verdict>(
+    store: &dyn Store,
+    verdicts: &[V],
+    releases: &[Release],
+) -> Vec<Shared<Committed>> {
+    let mut results = Vec::with_capacity(verdicts.len());
+    for verdict in verdicts {
+        let committed = V::commit(store, std::slice::from_ref(verdict), &[]).await;
         results.push(committed.map(|mut one| one.pop().unwrap_or(Committed::Discarded)).map_err(Arc::new));
     }
     if let Err(error) = store.release(releases).await {

@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 use super::cleanup::Cleaner;
 use super::poll::Turn;
 use super::record::Recorder;
-use super::{Context, Inner, poll, reschedule};
+use super::{Context, Inner, article, poll, reschedule};
 use crate::clock::Clock;
-use crate::store::{Claim, ClaimRequest, Lease, Release, Spread, StoreError};
+use crate::store::{ArticleWork, Claim, ClaimRequest, Lease, Release, Source, Spread, StoreError};
 
 /// How long a host is ours without a heartbeat.
 const LEASE: Span = Span::from_secs(60);
@@ -263,24 +263,40 @@ impl Jumps {
     }
 }
 
-/// Polls a host's sources one after another, and gives the host back. A pause after a source is kept by the host's
-/// row, not here, so that it holds across restarts and workers.
+/// One thing that is due of a host.
+enum Work {
+    Source(Box<Source>),
+    Article(Box<ArticleWork>),
+}
+
+/// Does what is due of a host, one thing after another, and gives the host back. A pause after each is kept by the
+/// host's row, not here, so that it holds across restarts and workers.
 async fn work(inner: Arc<Inner>, claim: Claim) {
-    let lease = claim.lease;
-    let mut sources = claim.sources.into_iter().peekable();
+    let Claim { lease, host, sources, articles, .. } = claim;
+    let sources = sources.into_iter().map(|source| Work::Source(Box::new(source)));
+    let articles = articles.into_iter().map(|article| Work::Article(Box::new(article)));
+    let mut due = sources.chain(articles).peekable();
     let mut released = false;
-    while let Some(source) = sources.next() {
+    while let Some(work) = due.next() {
         let Ok(permit) = inner.permits.acquire().await else { return };
         if inner.is_stopping() {
             break;
         }
-        let delay = inner.cx.delay(&source, &claim.host);
-        let more = sources.peek().is_some();
+        let delay = match &work {
+            Work::Source(source) => inner.cx.delay(source.settings.poll_delay, source.settings.kind, &host),
+            Work::Article(work) => inner.cx.delay(work.poll_delay, work.kind, &host),
+        };
+        let more = due.peek().is_some();
         let end = (!more || delay > Span::ZERO).then_some(delay);
-        match poll::poll(&inner, permit, Turn { lease, more, end }, source).await {
+        let turn = Turn { lease, more, end };
+        let polled = match work {
+            Work::Source(source) => poll::poll(&inner, permit, turn, *source).await,
+            Work::Article(work) => article::article(&inner, permit, turn, *work).await,
+        };
+        match polled {
             Ok(polled) => released = polled.released,
             Err(error) => {
-                tracing::error!(host = claim.host, %error, "a poll could not be recorded; it is due again when the lease runs out");
+                tracing::error!(host, %error, "a poll could not be recorded; it is due again when the lease runs out");
                 inner.held().remove(&lease.host_id);
                 inner.room.notify_one();
                 return;
@@ -291,7 +307,7 @@ async fn work(inner: Arc<Inner>, claim: Claim) {
         }
     }
     if !released && let Err(error) = inner.recorder.release(Release { lease, free_at: None }).await {
-        tracing::error!(host = claim.host, %error, "a lease could not be ended; it runs out by itself");
+        tracing::error!(host, %error, "a lease could not be ended; it runs out by itself");
     }
     inner.held().remove(&lease.host_id);
     inner.room.notify_one();

@@ -6,14 +6,14 @@ use gleaner_core::schedule::{Hints, WINDOW_ENTRIES};
 use gleaner_core::time::{Span, Time};
 use gleaner_feed::{Options, Text, TextKind};
 
-use super::{Document, Lack, Page};
+use super::{Document, Lack, Page, Rules};
 
 /// What a feed's server is asked for.
 pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
     application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, */*;q=0.5";
 
 /// Reads a feed.
-pub fn read(page: &Page<'_>) -> Result<Document, Fault> {
+pub fn read(page: &Page<'_>, _: &Rules<'_>) -> Result<Document, Fault> {
     let content_type = std::str::from_utf8(page.content_type).ok();
     let options = Options { content_type, url: Some(page.url.as_str()), ..Options::default() };
     let feed =
@@ -39,6 +39,7 @@ fn entry(entry: gleaner_feed::Entry) -> Entry {
         raw_content: content.map(html),
         author,
         published_at: entry.published.or(entry.updated).map(Time::from_millis),
+        shares_url: false,
     }
 }
 

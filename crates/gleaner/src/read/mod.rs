@@ -3,6 +3,7 @@
 //! Everything here is a function of its arguments, takes time in proportion to its input, and never panics.
 //! A document tree is built only where an article or its links are to be found in a page.
 
+pub mod article;
 pub mod decode;
 pub mod discover;
 mod element;
@@ -10,8 +11,13 @@ pub mod feed;
 mod html;
 pub mod links;
 pub mod text;
+pub mod watchlist;
+pub mod website;
 pub mod tree;
 
+use std::borrow::Cow;
+
+use gleaner_core::classify::Fault;
 use gleaner_core::post::Entry;
 use gleaner_core::schedule::Hints;
 use url::Url;
@@ -25,6 +31,29 @@ pub struct Page<'a> {
     pub content_type: &'a [u8],
     /// The decoded body.
     pub body: &'a [u8],
+}
+
+impl<'a> Page<'a> {
+    /// Its text as HTML, unless it says that it is something else.
+    pub fn html(&self) -> Result<Cow<'a, str>, Fault> {
+        const PAGES: [&[u8]; 5] =
+            [b"", b"text/html", b"application/xhtml+xml", b"text/plain", b"application/xml"];
+        let kind = self.content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        if PAGES.iter().any(|page| kind.eq_ignore_ascii_case(page)) {
+            return Ok(decode::decode(self.body, self.content_type));
+        }
+        let kind = String::from_utf8_lossy(kind);
+        Err(Fault::Unreadable(format!("it is {kind}, not a web page")))
+    }
+}
+
+/// What a person says about how a page is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rules<'a> {
+    /// Which links of a watchlist are followed.
+    pub article_selector: Option<&'a str>,
+    /// What of a website always changes and is left out.
+    pub ignore_selector: Option<&'a str>,
 }
 
 /// What a page holds.
@@ -47,6 +76,10 @@ pub enum Lack {
     EndsEarly,
     /// It has more entries than are read.
     TooLong,
+    /// None of an index page's links looks like an article.
+    NoLinks,
+    /// The selector finds no links.
+    NothingSelected,
 }
 
 impl std::fmt::Display for Lack {
@@ -54,6 +87,8 @@ impl std::fmt::Display for Lack {
         f.write_str(match self {
             Self::EndsEarly => "the document ends early; its complete entries are read",
             Self::TooLong => "the document has more than 10,000 entries; the first 10,000 are read",
+            Self::NoLinks => "no link of the page looks like an article; an article_selector may help",
+            Self::NothingSelected => "the article_selector finds no links; the page may have changed",
         })
     }
 }

@@ -7,6 +7,7 @@ use gleaner_core::time::Span;
 
 use super::{Service, ServiceError, try_url};
 use crate::fetch::guard::{self, Allow};
+use crate::read::links;
 use crate::store::{self, Created, HostKey, Source, SourceFilter, SourceSettings};
 
 /// A source as a person asks for it.
@@ -24,6 +25,14 @@ pub struct NewSource {
     pub interval: Interval,
     /// The pause after it.
     pub poll_delay: Option<Span>,
+    /// Which links of a watchlist are followed.
+    pub article_selector: Option<String>,
+    /// What of a website always changes and is left out.
+    pub ignore_selector: Option<String>,
+    /// Whether each new entry's page is fetched.
+    pub full_content: bool,
+    /// Whether robots.txt is not asked.
+    pub ignore_robots: bool,
     /// Its own policy.
     pub policy: Option<String>,
     /// Whether the first poll stores old entries too.
@@ -35,13 +44,22 @@ pub struct NewSource {
 impl NewSource {
     /// A feed that a person adds by hand.
     pub fn feed(url: impl Into<String>) -> Self {
+        Self::new(Kind::Feed, url)
+    }
+
+    /// A source of this kind that a person adds by hand.
+    pub fn new(kind: Kind, url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
-            kind: Kind::Feed,
+            kind,
             name: None,
             collection: None,
             interval: Interval::Default,
             poll_delay: None,
+            article_selector: None,
+            ignore_selector: None,
+            full_content: false,
+            ignore_robots: false,
             policy: None,
             backfill: true,
             at_once: true,
@@ -99,6 +117,9 @@ impl Service {
             ))
         })?;
         self.check_policy(new.policy.as_deref())?;
+        for selector in [&new.article_selector, &new.ignore_selector].into_iter().flatten() {
+            links::check_selector(selector).map_err(ServiceError::Invalid)?;
+        }
         let collection_id = self.collection_id(new.collection.as_deref().unwrap_or("default")).await?;
         let now = self.clock.now();
         let interval = new.interval.resolve(self.config.source.poll_interval);
@@ -112,6 +133,10 @@ impl Service {
                 name: new.name.clone(),
                 interval: new.interval,
                 poll_delay: new.poll_delay,
+                article_selector: new.article_selector.clone(),
+                ignore_selector: new.ignore_selector.clone(),
+                full_content: new.full_content,
+                ignore_robots: new.ignore_robots,
                 backfill: new.backfill,
                 policy: new.policy.clone(),
                 ..SourceSettings::feed(collection_id, url.as_str())
@@ -135,10 +160,7 @@ impl Service {
 
     /// Which of a host's rows asks for a URL: where it may be asked several times at once, they share the work.
     fn host_key(&self, url: &str) -> HostKey {
-        let name = link::host(url).unwrap_or_default();
-        let slots = self.config.source.host_overrides.get(&name).map_or(1, |host| host.concurrency.max(1));
-        let slot = link_slot(url, slots);
-        HostKey { name, slot }
+        HostKey::of(url, |host| self.config.source.host_overrides.get(host).map_or(1, |host| host.concurrency))
     }
 
     fn check_policy(&self, name: Option<&str>) -> Result<(), ServiceError> {
@@ -162,9 +184,4 @@ impl Service {
                 ServiceError::Invalid(format!("there is no collection '{name}'; there are {names}"))
             })
     }
-}
-
-fn link_slot(url: &str, slots: u32) -> u32 {
-    let key = gleaner_core::identity::link_key(url);
-    u32::try_from(key.rem_euclid(i64::from(slots))).unwrap_or(0)
 }

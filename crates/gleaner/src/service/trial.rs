@@ -12,7 +12,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::fetch::{Failed, Fetcher, Outside, Request};
 use crate::read::discover::{self, FeedLink};
-use crate::read::{self, Page};
+use crate::read::{self, Page, Rules};
 
 /// What a URL turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -71,7 +71,7 @@ pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError>
     let unreadable = |why: String| ServiceError::Unreadable { url: url.to_string(), why };
     let response = fetcher.fetch(&request, now).await.map_err(|failed| failed_to_fetch(&url, failed))?;
     let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
-    match read::feed::read(&page) {
+    match read::feed::read(&page, &Rules::default()) {
         Ok(document) => Ok(judge(config, document, response.url.to_string(), now)),
         Err(fault) => {
             let feeds = discover::feeds(&response.body, &response.url);

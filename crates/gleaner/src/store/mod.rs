@@ -57,7 +57,11 @@ pub trait Work: Send + Sync {
     async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>>;
 
     /// Commits article work in the same way.
-    async fn commit_articles(&self, commits: &[ArticleCommit]) -> Result<Vec<Committed>>;
+    async fn commit_articles(
+        &self,
+        commits: &[ArticleCommit],
+        releases: &[Release],
+    ) -> Result<Vec<Committed>>;
 }
 
 /// Sources.

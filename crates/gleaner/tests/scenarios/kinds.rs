@@ -95,7 +95,7 @@ async fn internal_failure_counts_nothing(db: Database) {
     world.poll_due().await;
     let before = world.source(id).await;
     world.answer("/feed", Answer::feed(&["one"]));
-    world.readers(|readers| readers.feed = |_| panic!("a bug"));
+    world.readers(|readers| readers.feed = |_, _| panic!("a bug"));
     let after = world.poll_next(id).await;
     assert_eq!(after.health.failing, before.health.failing);
     assert_eq!(after.health.status(), before.health.status());

@@ -7,6 +7,7 @@ mod classes;
 mod cooldown;
 mod filters;
 mod kinds;
+mod pages;
 mod politeness;
 mod posts;
 mod quarantine;

@@ -80,7 +80,7 @@ async fn the_same_bytes_are_not_read_again(db: Database) {
     world.reply("/feed", Reply::ok(rss(ITEM)));
     let id = world.add("a.test", "/feed").await;
     world.poll_due().await;
-    world.readers(|readers| readers.feed = |_| panic!("there is no need to read it"));
+    world.readers(|readers| readers.feed = |_, _| panic!("there is no need to read it"));
     world.poll_next(id).await;
     let polls = world.polls(id).await;
     assert_eq!((polls[0].record.outcome.as_str(), polls[0].record.status_code), ("not_modified", Some(200)));

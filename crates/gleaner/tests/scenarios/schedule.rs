@@ -77,12 +77,12 @@ async fn tick_never_blocks_the_runtime(db: Database) {
     let id = world.add("a.test", "/feed").await;
     // Parsing that keeps a processor busy for a while.
     world.readers(|readers| {
-        readers.feed = |page| {
+        readers.feed = |page, rules| {
             let begun = std::time::Instant::now();
             while begun.elapsed() < Duration::from_millis(500) {
                 std::hint::spin_loop();
             }
-            gleaner::read::feed::read(page)
+            gleaner::read::feed::read(page, rules)
         };
     });
     // Something else on the same thread of the same runtime.
@@ -156,9 +156,9 @@ async fn one_host_is_polled_sequentially_with_delay(db: Database) {
 async fn panic_in_one_host_spares_the_others(db: Database) {
     let mut world = World::new(db, &[]).await;
     world.readers(|readers| {
-        readers.feed = |page| {
+        readers.feed = |page, rules| {
             assert!(!page.url.path().starts_with("/panics"), "a bug");
-            gleaner::read::feed::read(page)
+            gleaner::read::feed::read(page, rules)
         };
     });
     for path in ["/panics", "/well"] {

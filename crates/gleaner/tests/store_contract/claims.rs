@@ -150,6 +150,7 @@ async fn article_work_is_claimed_by_its_own_host(db: Database) {
         lease: claim.lease,
         work_id: claim.articles[0].id,
         at: now,
+        host_hold_until: None,
         outcome: ArticleOutcome::Post(Box::new(post("an article"))),
     };
     let stale = ArticleCommit {
@@ -157,13 +158,13 @@ async fn article_work_is_claimed_by_its_own_host(db: Database) {
         work_id: claim.articles[1].id,
         ..done.clone()
     };
-    let committed = db.store.commit_articles(&[done.clone(), stale]).await.unwrap();
+    let committed = db.store.commit_articles(&[done.clone(), stale], &[]).await.unwrap();
     let [Committed::Stored { new, .. }, Committed::Discarded] = &committed[..] else {
         panic!("{committed:?}")
     };
     assert_eq!(db.store.post(new[0]).await.unwrap().source_id, id);
     assert_eq!(only_seen(&db, id, 1).await.post_id, Some(new[0]));
-    assert_eq!(db.store.commit_articles(&[done]).await.unwrap(), [Committed::Discarded], "it is done");
+    assert_eq!(db.store.commit_articles(&[done], &[]).await.unwrap(), [Committed::Discarded], "it is done");
     assert_eq!(db.store.number_events(10).await.unwrap(), 1);
 }
 
@@ -178,9 +179,9 @@ async fn article_work_is_retried_and_given_up(db: Database) {
             2 => ArticleOutcome::GivenUp,
             _ => ArticleOutcome::Retry { at: now + minutes(5), error: "timeout after 30s".into() },
         };
-        let commit = ArticleCommit { lease: claim.lease, work_id: claim.articles[0].id, at: now, outcome };
-        db.store.commit_articles(&[commit]).await.unwrap();
-        db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+        let (lease, work_id) = (claim.lease, claim.articles[0].id);
+        let commit = ArticleCommit { lease, work_id, at: now, host_hold_until: None, outcome };
+        db.store.commit_articles(&[commit], &[Release { lease, free_at: None }]).await.unwrap();
         assert!(db.store.claim(&request(now + minutes(4))).await.unwrap().is_empty());
         now = now + minutes(5);
     }

@@ -1,49 +1,52 @@
-//! The end of article work: a post, another try, or given up.
+//! The end of article work: a post, another try, or given up. Sets, like polls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use gleaner_core::post::NewPost;
+use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::LOCK;
-use super::commit::{insert_events, insert_posts, posts_event};
+use super::commit::{hold_hosts, insert_events, insert_posts, posts_event};
 use super::{Query, Tx, id_pieces, ms, pieces, push_ids, with_values};
+use crate::store::types::stored_hash;
 use crate::store::{ArticleCommit, ArticleOutcome, Committed};
 
 /// The source and the entry that a piece of work is for.
 type Target = (i64, i64);
 
+/// A page that became a post.
+struct Made<'a> {
+    target: Target,
+    post: &'a NewPost,
+    at: Time,
+}
+
 pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<Vec<Committed>> {
     let live = check(tx, commits).await?;
-    let mut results = Vec::with_capacity(commits.len());
-    let mut done = Vec::new();
-    for commit in commits {
-        let Some(target) = live.get(&commit.work_id) else {
-            results.push(Committed::Discarded);
-            continue;
-        };
-        let mut new = Vec::new();
-        match &commit.outcome {
-            ArticleOutcome::Post(post) => {
-                new.extend(store_post(tx, *target, post, commit).await?);
-                done.push(commit.work_id);
-            }
-            ArticleOutcome::GivenUp => done.push(commit.work_id),
-            ArticleOutcome::Retry { at, error } => {
-                let mut query = Query::new("UPDATE article_work SET tries = tries + 1, next_try_at = ");
-                query.push_bind(ms(*at)).push(", last_error = ").push_bind(error.as_str());
-                query.push(" WHERE id = ").push_bind(commit.work_id);
-                query.build().execute(&mut **tx).await?;
-            }
-        }
-        results.push(Committed::Stored { new, changed: Vec::new() });
-    }
-    for piece in id_pieces(&done) {
+    let ours = || commits.iter().filter_map(|commit| Some((commit, *live.get(&commit.work_id)?)));
+    let made: Vec<Made<'_>> = ours()
+        .filter_map(|(commit, target)| match &commit.outcome {
+            ArticleOutcome::Post(post) => Some(Made { target, post, at: commit.at }),
+            _ => None,
+        })
+        .collect();
+    let mut new = store_posts(tx, &made).await?;
+    try_again(tx, &ours().map(|(commit, _)| commit).collect::<Vec<_>>()).await?;
+    let done = ours().filter(|(commit, _)| !matches!(commit.outcome, ArticleOutcome::Retry { .. }));
+    for piece in id_pieces(&done.map(|(commit, _)| commit.work_id).collect::<Vec<_>>()) {
         let mut query = Query::new("DELETE FROM article_work WHERE id IN ");
         push_ids(&mut query, piece);
         query.build().execute(&mut **tx).await?;
     }
-    Ok(results)
+    hold_hosts(tx, ours().map(|(commit, _)| (commit.lease, commit.host_hold_until))).await?;
+    let committed = commits.iter().map(|commit| match live.get(&commit.work_id) {
+        Some(target) => {
+            Committed::Stored { new: new.remove(target).into_iter().collect(), changed: Vec::new() }
+        }
+        None => Committed::Discarded,
+    });
+    Ok(committed.collect())
 }
 
 /// Which pieces of work are still there and ours; a deleted source took its work with it.
@@ -66,21 +69,67 @@ async fn check(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<HashMap<i
     Ok(live)
 }
 
-/// Stores one article as a post of its source, and ties its entry to it.
-async fn store_post(
-    tx: &mut Tx,
-    (source_id, key): Target,
-    post: &NewPost,
-    commit: &ArticleCommit,
-) -> sqlx::Result<Option<i64>> {
-    let row = insert_posts(&[(source_id, post, commit.at)]).build().fetch_optional(&mut **tx).await?;
-    let Some(row) = row else { return Ok(None) };
-    let id: i64 = row.try_get("id")?;
-    let mut query = Query::new("UPDATE seen SET post_id = ");
-    query.push_bind(id).push(", content = ").push_bind(post.content_hash.key());
-    query.push(" WHERE source_id = ").push_bind(source_id).push(" AND entry_key = ").push_bind(key);
-    query.build().execute(&mut **tx).await?;
-    let event = posts_event("post.created", source_id, &[id]);
-    insert_events(tx, &event.into_iter().map(|event| (event, commit.at)).collect::<Vec<_>>()).await?;
-    Ok(Some(id))
+/// Stores pages as posts of their sources, ties their entries to them and tells of them; returns the ids of those
+/// that are new.
+async fn store_posts(tx: &mut Tx, made: &[Made<'_>]) -> sqlx::Result<HashMap<Target, i64>> {
+    let rows: Vec<(i64, &NewPost, Time)> =
+        made.iter().map(|made| (made.target.0, made.post, made.at)).collect();
+    let mut ids: HashMap<(i64, i64), i64> = HashMap::with_capacity(rows.len());
+    for piece in pieces(&rows) {
+        for row in insert_posts(piece).build().fetch_all(&mut **tx).await? {
+            let hash = stored_hash(row.try_get("content_hash")?);
+            ids.insert((row.try_get("source_id")?, hash.key()), row.try_get("id")?);
+        }
+    }
+    let mut stored: Vec<(&Made<'_>, i64)> = Vec::with_capacity(ids.len());
+    for made in made {
+        // Of two pages that say the same, the first is the post.
+        stored.extend(ids.remove(&(made.target.0, made.post.content_hash.key())).map(|id| (made, id)));
+    }
+    tie_entries(tx, &stored).await?;
+    let mut told: BTreeMap<i64, (Vec<i64>, Time)> = BTreeMap::new();
+    for (made, id) in &stored {
+        told.entry(made.target.0).or_insert_with(|| (Vec::new(), made.at)).0.push(*id);
+    }
+    let events = told
+        .into_iter()
+        .filter_map(|(source_id, (ids, at))| Some((posts_event("post.created", source_id, &ids)?, at)))
+        .collect::<Vec<_>>();
+    insert_events(tx, &events).await?;
+    Ok(stored.into_iter().map(|(made, id)| (made.target, id)).collect())
+}
+
+async fn tie_entries(tx: &mut Tx, stored: &[(&Made<'_>, i64)]) -> sqlx::Result<()> {
+    for piece in pieces(stored) {
+        let columns = "source_id, entry_key, post_id, content";
+        let mut query = with_values(columns, piece, |list, (made, id)| {
+            list.push_bind(made.target.0)
+                .push_bind(made.target.1)
+                .push_bind(*id)
+                .push_bind(made.post.content_hash.key());
+        });
+        query.push("UPDATE seen SET post_id = v.post_id, content = v.content FROM v ");
+        query.push("WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key");
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+async fn try_again(tx: &mut Tx, commits: &[&ArticleCommit]) -> sqlx::Result<()> {
+    let failed: Vec<(i64, Time, &str)> = commits
+        .iter()
+        .filter_map(|commit| match &commit.outcome {
+            ArticleOutcome::Retry { at, error } => Some((commit.work_id, *at, error.as_str())),
+            _ => None,
+        })
+        .collect();
+    for piece in pieces(&failed) {
+        let mut query = with_values("work_id, next_try_at, last_error", piece, |list, (id, at, error)| {
+            list.push_bind(*id).push_bind(ms(*at)).push_bind(*error);
+        });
+        query.push("UPDATE article_work SET tries = tries + 1, next_try_at = v.next_try_at, ");
+        query.push("last_error = v.last_error FROM v WHERE article_work.id = v.work_id");
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(())
 }

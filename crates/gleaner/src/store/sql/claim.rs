@@ -8,7 +8,7 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::{Row, SKIP_LOCKED};
-use super::state::{SOURCE, SOURCE_TABLES, source};
+use super::state::{SOURCE, SOURCE_TABLES, kind, poll_delay, source};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
     ArticleCommit, ArticleWork, Claim, ClaimRequest, Commit, Committed, HostKey, Lease, Release, Result, Work,
@@ -74,18 +74,27 @@ impl Work for Sql {
     async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>> {
         let mut tx = self.begin().await?;
         let committed = super::commit::commit(&mut tx, commits).await;
-        let released = match &committed {
-            Ok(_) => release(&mut tx, releases).await,
-            Err(_) => Ok(()),
-        };
-        self.end(tx, committed.and_then(|committed| released.map(|()| committed))).await
-    }
-
-    async fn commit_articles(&self, commits: &[ArticleCommit]) -> Result<Vec<Committed>> {
-        let mut tx = self.begin().await?;
-        let committed = super::articles::commit(&mut tx, commits).await;
+        let committed = and_release(&mut tx, committed, releases).await;
         self.end(tx, committed).await
     }
+
+    async fn commit_articles(
+        &self,
+        commits: &[ArticleCommit],
+        releases: &[Release],
+    ) -> Result<Vec<Committed>> {
+        let mut tx = self.begin().await?;
+        let committed = super::articles::commit(&mut tx, commits).await;
+        let committed = and_release(&mut tx, committed, releases).await;
+        self.end(tx, committed).await
+    }
+}
+
+/// Ends leases where all went well before.
+async fn and_release<T>(tx: &mut Tx, before: sqlx::Result<T>, releases: &[Release]) -> sqlx::Result<T> {
+    let done = before?;
+    release(tx, releases).await?;
+    Ok(done)
 }
 
 /// The query that finds due hosts and leases them.
@@ -121,13 +130,15 @@ pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
 /// The query that finds pages that are due of leased hosts.
 pub(super) fn due_articles(hosts: &[i64], request: &ClaimRequest) -> Query {
     let mut query = Query::new(
-        "SELECT id, source_id, host_id, entry_key, url, draft, tries FROM (SELECT *, \
+        "SELECT d.id, d.source_id, d.host_id, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
+             s.ignore_robots FROM (SELECT *, \
              ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at) AS place \
          FROM article_work WHERE next_try_at <= ",
     );
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
-    query.push(") d WHERE place <= ").push_bind(i64::from(request.per_host));
+    query.push(") d JOIN sources s ON s.id = d.source_id WHERE place <= ");
+    query.push_bind(i64::from(request.per_host));
     query
 }
 
@@ -184,6 +195,9 @@ fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
         url: row.try_get("url")?,
         draft: row.try_get("draft")?,
         tries: row.try_get("tries")?,
+        kind: kind(row)?,
+        poll_delay: poll_delay(row)?,
+        ignore_robots: row.try_get("ignore_robots")?,
     })
 }
 

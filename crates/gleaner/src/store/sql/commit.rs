@@ -17,7 +17,7 @@ use super::claim::{host_ids, settle_hosts};
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
 use super::{Query, Tx, ms, opt_ms, pieces, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{Commit, Committed, NewArticleWork, NewEvent};
+use crate::store::{Commit, Committed, Lease, NewArticleWork, NewEvent};
 
 /// A commit that will be written, and what is learned on the way.
 struct Live<'a> {
@@ -38,7 +38,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     record_polls(tx, &mut live).await?;
     store_events(tx, &live).await?;
     store_states(tx, &live).await?;
-    hold_hosts(tx, &live).await?;
+    hold_hosts(tx, live.iter().map(|live| (live.commit.lease, live.commit.host_hold_until))).await?;
     move_sources(tx, &live).await?;
     let mut done: HashMap<i64, Committed> = live
         .into_iter()
@@ -444,11 +444,14 @@ async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
 }
 
 /// Keeps away from hosts that asked for it, as far as the furthest of them says.
-async fn hold_hosts(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+pub(super) async fn hold_hosts(
+    tx: &mut Tx,
+    asked: impl Iterator<Item = (Lease, Option<Time>)>,
+) -> sqlx::Result<()> {
     let mut holds: HashMap<i64, i64> = HashMap::new();
-    for commit in live.iter().map(|live| live.commit) {
-        if let Some(until) = commit.host_hold_until {
-            let hold = holds.entry(commit.lease.host_id).or_insert(i64::MIN);
+    for (lease, until) in asked {
+        if let Some(until) = until {
+            let hold = holds.entry(lease.host_id).or_insert(i64::MIN);
             *hold = ms(until).max(*hold);
         }
     }

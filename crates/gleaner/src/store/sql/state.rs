@@ -99,15 +99,23 @@ pub(super) fn source(row: &Row) -> sqlx::Result<Source> {
     })
 }
 
-fn settings(row: &Row) -> sqlx::Result<SourceSettings> {
+pub(super) fn kind(row: &Row) -> sqlx::Result<Kind> {
+    row.try_get::<&str, _>("kind")?.parse().map_err(|error| garbled("kind", error))
+}
+
+pub(super) fn poll_delay(row: &Row) -> sqlx::Result<Option<Span>> {
     let seconds: Option<i64> = row.try_get("poll_delay_seconds")?;
+    Ok(seconds.map(|n| Span::from_secs(u64::try_from(n).unwrap_or(0))))
+}
+
+fn settings(row: &Row) -> sqlx::Result<SourceSettings> {
     Ok(SourceSettings {
         collection_id: row.try_get("collection_id")?,
         url: row.try_get("url")?,
-        kind: row.try_get::<&str, _>("kind")?.parse::<Kind>().map_err(|error| garbled("kind", error))?,
+        kind: kind(row)?,
         name: row.try_get("name")?,
         interval: Interval::from_stored(row.try_get("poll_interval_minutes")?),
-        poll_delay: seconds.map(|n| Span::from_secs(u64::try_from(n).unwrap_or(0))),
+        poll_delay: poll_delay(row)?,
         article_selector: row.try_get("article_selector")?,
         ignore_selector: row.try_get("ignore_selector")?,
         full_content: row.try_get("full_content")?,

@@ -1,0 +1,162 @@
+//! Pages of entries: queued by a poll, fetched as work of their own host, each committed by itself.
+//!
+//! A page that fails is tried again, and given up after the third time. Nothing of it is held against its source.
+
+use gleaner_core::follow::retry;
+use gleaner_core::identity::{Filter, Seen, believable};
+use gleaner_core::outcome::Failure;
+use gleaner_core::post::{NewPost, content_hash};
+use gleaner_core::schedule::host_hold;
+use gleaner_core::source::Kind;
+use gleaner_core::time::{Span, Time};
+use serde::{Deserialize, Serialize};
+use tokio::sync::SemaphorePermit;
+use url::Url;
+
+use super::Inner;
+use super::attempt::{PAGES, caught, filter, off_the_threads};
+use super::poll::{Polled, Turn};
+use super::record::Shared;
+use crate::fetch::Request;
+use crate::log::Shown;
+use crate::read::article::{Article, extract};
+use crate::read::{Page, text};
+use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, NewArticleWork, Release, Source};
+
+/// A post as far as the index or the feed knows it, kept until its page is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Draft {
+    guid: String,
+    title: Option<String>,
+    author: Option<String>,
+    published_at: Option<Time>,
+    /// What the feed says of it; an index says nothing.
+    raw_content: Option<String>,
+    /// Which dates the poll would have let pass.
+    filter: Filter,
+}
+
+/// The work that a poll leaves: pages to fetch, at once, in the document's order.
+pub(super) fn queue(
+    inner: &Inner,
+    source: &Source,
+    pages: Vec<(NewPost, Seen)>,
+    now: Time,
+) -> Vec<NewArticleWork> {
+    let filter = filter(inner, source, now);
+    let work = |(post, seen): (NewPost, Seen)| {
+        let url = post.url?;
+        let NewPost { guid, title, author, published_at, raw_content, .. } = post;
+        let draft = Draft { guid, title, author, published_at, raw_content, filter };
+        Some(NewArticleWork {
+            host: inner.cx.host_key(&url),
+            entry_key: seen.key,
+            url,
+            draft: serde_json::to_string(&draft).ok()?,
+            next_try_at: now,
+        })
+    };
+    pages.into_iter().filter_map(work).collect()
+}
+
+/// Fetches one page and commits what became of it.
+pub(super) async fn article(
+    inner: &Inner,
+    permit: SemaphorePermit<'_>,
+    turn: Turn,
+    work: ArticleWork,
+) -> Shared<Polled> {
+    let fetched = caught(fetch_and_extract(inner, &work, turn.more)).await;
+    drop(permit);
+    let now = inner.cx.clock.now();
+    let host_hold_until = fetched.as_ref().err().and_then(|failure| host_hold(failure, now));
+    let outcome = outcome(inner, &work, fetched, now);
+    let released = turn.end.is_some() || host_hold_until.is_some();
+    let free_at = turn.end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
+    let release = released.then_some(Release { lease: turn.lease, free_at });
+    let commit = ArticleCommit { lease: turn.lease, work_id: work.id, at: now, host_hold_until, outcome };
+    inner.recorder.commit_article(commit, release).await?;
+    Ok(Polled { released })
+}
+
+async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, more: bool) -> Result<Article, Failure> {
+    let url = Url::parse(&work.url).map_err(|error| {
+        gleaner_core::classify::Fault::Blocked(format!("'{}' is no URL: {error}", work.url)).into_failure(None)
+    })?;
+    let request = Request { accept: PAGES.to_owned(), keep_connection: more, ..Request::new(url) };
+    let response = inner.cx.fetcher.fetch(&request, inner.cx.clock.now()).await?;
+    off_the_threads(inner, move || {
+        let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
+        page.html()?;
+        Ok(extract(&page))
+    })
+    .await
+}
+
+/// What becomes of a page: a post, another try, or nothing.
+fn outcome(
+    inner: &Inner,
+    work: &ArticleWork,
+    fetched: Result<Article, Failure>,
+    now: Time,
+) -> ArticleOutcome {
+    let Ok(draft) = serde_json::from_str::<Draft>(&work.draft) else { return ArticleOutcome::GivenUp };
+    let url = Shown(&work.url);
+    match fetched {
+        Ok(article) => match post(&draft, work, article, now) {
+            Some(post) => ArticleOutcome::Post(Box::new(post)),
+            None => ArticleOutcome::GivenUp,
+        },
+        Err(failure) => match retry(work.tries, failure.retry_after, now, inner.cx.chance.jitter()) {
+            Some(at) => {
+                tracing::info!(%url, error_type = failure.kind.name(), error = %Shown(&failure.message), %at, "page failed; tried again");
+                ArticleOutcome::Retry { at, error: failure.message }
+            }
+            None => {
+                tracing::warn!(%url, error_type = failure.kind.name(), error = %Shown(&failure.message), "page given up after three tries");
+                own_content(draft, work).map_or(ArticleOutcome::GivenUp, |post| ArticleOutcome::Post(post.into()))
+            }
+        },
+    }
+}
+
+/// The post that a page makes, unless it turns out to be too old. A feed knows its entries' titles, authors and dates
+/// better than their pages do; an index knows its links'.
+fn post(draft: &Draft, work: &ArticleWork, article: Article, now: Time) -> Option<NewPost> {
+    let of_feed = work.kind == Kind::Feed;
+    let first = |own: Option<String>, page: Option<String>| if of_feed { own.or(page) } else { page.or(own) };
+    let title = first(draft.title.clone(), article.title);
+    let author = first(draft.author.clone(), article.author);
+    let published_at =
+        draft.published_at.filter(|_| of_feed).or(believable(article.published_at, now)).or(draft.published_at);
+    if !draft.filter.passes(published_at) {
+        return None;
+    }
+    let summary = draft.raw_content.as_deref().map(text::plain_text).unwrap_or_default();
+    // Where a page is no article, what the feed says is more.
+    let (body, raw_content) = match draft.raw_content.clone().filter(|_| !article.extracted) {
+        Some(own) if summary.len() >= article.text.len() => (summary, own),
+        _ => (article.text, article.html),
+    };
+    let url = Some(work.url.clone());
+    let content_hash = content_hash(title.as_deref(), url.as_deref(), &body);
+    let guid = draft.guid.clone();
+    Some(NewPost { guid, url, title, body, raw_content: Some(raw_content), author, published_at, content_hash })
+}
+
+/// What a feed says of an entry whose page cannot be had.
+fn own_content(draft: Draft, work: &ArticleWork) -> Option<NewPost> {
+    let raw_content = draft.raw_content?;
+    let body = text::plain_text(&raw_content);
+    let url = Some(work.url.clone());
+    Some(NewPost {
+        content_hash: content_hash(draft.title.as_deref(), url.as_deref(), &body),
+        guid: draft.guid,
+        url,
+        title: draft.title,
+        body,
+        raw_content: Some(raw_content),
+        author: draft.author,
+        published_at: draft.published_at,
+    })
+}

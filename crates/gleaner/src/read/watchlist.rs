@@ -1,0 +1,26 @@
+//! An index page: its links, each an entry that is read on its own page.
+
+use gleaner_core::classify::Fault;
+use gleaner_core::post::Entry;
+
+use super::links::{self, Link};
+use super::{Document, Lack, Page, Rules};
+
+/// Reads an index page: the links that `article_selector` finds, else those that look like articles.
+pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
+    page.html()?;
+    let links = match rules.article_selector {
+        Some(selector) => links::select(page, selector).map_err(|why| Fault::Unreadable(why.to_string()))?,
+        None => links::guess(page),
+    };
+    let lacks = links.is_empty().then_some(match rules.article_selector {
+        Some(_) => Lack::NothingSelected,
+        None => Lack::NoLinks,
+    });
+    Ok(Document { lacks, entries: links.into_iter().map(entry).collect(), ..Document::default() })
+}
+
+fn entry(link: Link) -> Entry {
+    let Link { url, title, published_at } = link;
+    Entry { url: Some(url.into()), title, published_at, ..Entry::default() }
+}

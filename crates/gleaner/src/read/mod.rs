@@ -3,6 +3,7 @@
 //! Everything here is a function of its arguments, takes time in proportion to its input, and never panics.
 //! A document tree is built only where an article or its links are to be found in a page.
 
+pub mod article;
 pub mod decode;
 pub mod discover;
 mod element;

@@ -2,6 +2,7 @@
 //!
 //! The command line, and later the API and the dashboard, only translate. Absent on purpose: how things look.
 
+mod extraction;
 mod hand;
 mod sources;
 mod trial;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use gleaner_core::link::BadUrl;
 
 pub use crate::store::{Source, SourceFilter, StoreError};
+pub use extraction::{Extraction, extract_html, extract_url};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 

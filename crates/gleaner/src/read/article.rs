@@ -1,0 +1,101 @@
+//! The article of a page: what a reader came for, and what the page says about it.
+//!
+//! The text is found by Mozilla's rules for its reader view (`dom_smoothie`), in a tree out of which furniture (bars to
+//! share, lists of other articles, captions) was taken before. Everything else is read off the same tree.
+//! Absent on purpose: fetching, pages after the first, and the language of a page that does not tell.
+
+mod author;
+mod content;
+mod date;
+mod dates;
+mod facts;
+mod furniture;
+mod linked_data;
+mod names;
+mod title;
+mod wording;
+
+use gleaner_core::time::Time;
+use url::Url;
+
+use super::decode::decode;
+use super::text::plain_text;
+use super::{Page, tree};
+use facts::Facts;
+
+/// Where no article is found, so many characters of the page's text stand for it.
+const EXCERPT: usize = 500;
+
+/// An article.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Article {
+    /// Its title, without the site's name.
+    pub title: Option<String>,
+    /// Who wrote it.
+    pub author: Option<String>,
+    /// When it was published; midnight in UTC where only the day is known.
+    pub published_at: Option<Time>,
+    /// Its text, blocks set apart by blank lines.
+    pub text: String,
+    /// The same with its markup, harmless to show, all addresses absolute.
+    pub html: String,
+    /// The address that the page gives itself.
+    pub url: Option<String>,
+    /// The language that the page says it has.
+    pub language: Option<String>,
+    /// Its lead image.
+    pub image: Option<String>,
+    /// What the site calls itself.
+    pub site_name: Option<String>,
+    /// Whether an article was found; else the text is the beginning of all that the page says.
+    pub extracted: bool,
+}
+
+/// Finds the article of a page.
+pub fn extract(page: &Page<'_>) -> Article {
+    let html = decode(page.body, page.content_type);
+    let document = tree::parse(&html);
+    let facts = Facts::of(&document, page.url);
+    let title = title::of(&facts);
+    let mut article = Article {
+        author: author::of(&facts),
+        published_at: date::of(&facts, page.url),
+        url: facts.canonical(),
+        language: facts.language.clone(),
+        image: facts.image(),
+        site_name: facts.site_name.clone(),
+        ..Article::default()
+    };
+    let base = facts.base.as_ref().unwrap_or(page.url);
+    match content::of(document, base, &facts) {
+        Some(content) => {
+            (article.text, article.html, article.extracted) = (content.text, content.html, true);
+        }
+        None => {
+            article.text = excerpt(&html);
+            article.html = escaped(&article.text);
+        }
+    }
+    article.title = title;
+    article
+}
+
+/// The beginning of the text of a page.
+fn excerpt(html: &str) -> String {
+    let head = memchr::memmem::find(html.as_bytes(), b"<body").unwrap_or(0);
+    let text = plain_text(html.get(head..).unwrap_or_default());
+    text.chars().take(EXCERPT).collect::<String>().trim_end().to_owned()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// An address on the web, made absolute.
+fn absolute(href: &str, base: &Url) -> Option<Url> {
+    let url = base.join(href.trim()).ok()?;
+    (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
+}
+
+#[cfg(test)]
+mod tests;

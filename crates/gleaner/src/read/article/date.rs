@@ -1,0 +1,104 @@
+//! When an article was published: what the page declares, then what it shows, then what its address says.
+
+use gleaner_core::time::Time;
+use url::Url;
+
+use super::dates::{self, in_text};
+use super::facts::Facts;
+
+/// `<meta>` names that give the date, the surest first.
+const NAMES: &[&str] = &[
+    "article:published_time",
+    "og:published_time",
+    "og:article:published_time",
+    "article:published",
+    "datepublished",
+    "parsely-pub-date",
+    "sailthru.date",
+    "dc.date.issued",
+    "dcterms.issued",
+    "dc.date.created",
+    "dcterms.created",
+    "dcterms.date",
+    "dc.date",
+    "citation_publication_date",
+    "citation_date",
+    "article.published",
+    "published-date",
+    "publishdate",
+    "publish-date",
+    "publish_date",
+    "publication_date",
+    "pubdate",
+    "ptime",
+    "publishtime",
+    "rnews:datepublished",
+    "article_date_original",
+    "article:post_date",
+    "displaydate",
+    "cxenseparse:recs:publishtime",
+    "date",
+    "bt:pubdate",
+    "created",
+    "weibo:article:create_at",
+    "prism.publicationdate",
+    "originalpublicationdate",
+    "article.created",
+    "shareaholic:article_published_time",
+];
+
+/// Those that are better than nothing.
+const MODIFIED: &[&str] =
+    &["article:modified_time", "og:updated_time", "datemodified", "last-modified", "dcterms.modified"];
+
+/// When a page was published.
+pub(super) fn of(facts: &Facts, url: &Url) -> Option<Time> {
+    let stated = |text: String| dates::stated(&text);
+    facts
+        .linked_data
+        .published()
+        .and_then(stated)
+        .or_else(|| NAMES.iter().find_map(|name| facts.metas_of(name).find_map(dates::stated)))
+        .or_else(|| shown(facts, 1))
+        .or_else(|| in_address(url))
+        .or_else(|| shown(facts, 3))
+        .or_else(|| in_text(&facts.near, facts.language.as_deref()))
+        .or_else(|| shown(facts, 4))
+        .or_else(|| MODIFIED.iter().find_map(|name| facts.metas_of(name).find_map(dates::stated)))
+}
+
+/// The surest of the dates that the page shows, of those at least as sure as `rank`.
+fn shown(facts: &Facts, rank: u8) -> Option<Time> {
+    let mut times: Vec<_> = facts.times.iter().filter(|time| time.rank <= rank).collect();
+    times.sort_by_key(|time| time.rank);
+    let language = facts.language.as_deref();
+    times.into_iter().find_map(|time| dates::stated(&time.text).or_else(|| in_text(&time.text, language)))
+}
+
+/// `/2024/05/17/` or `/2024-05-17-title`.
+fn in_address(url: &Url) -> Option<Time> {
+    let path = url.path();
+    let numbers: Vec<(usize, &str)> = {
+        let mut found = Vec::new();
+        let mut start = None;
+        for (at, byte) in path.bytes().chain(std::iter::once(b'/')).enumerate() {
+            match (byte.is_ascii_digit(), start) {
+                (true, None) => start = Some(at),
+                (false, Some(from)) => {
+                    found.push((from, path.get(from..at).unwrap_or_default()));
+                    start = None;
+                }
+                _ => {}
+            }
+        }
+        found
+    };
+    numbers.windows(3).find_map(|three| {
+        let [(y, year), (m, month), (d, day)] = three else { return None };
+        let joined =
+            m - y == 5 && d - m == month.len() + 1 && year.len() == 4 && month.len() <= 2 && day.len() <= 2;
+        let whole =
+            path.as_bytes().get(y.checked_sub(1)?).is_some_and(|byte| matches!(byte, b'/' | b'-' | b'_'));
+        (joined && whole).then(|| dates::day(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?))?
+    })
+}

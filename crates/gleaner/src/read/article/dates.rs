@@ -1,0 +1,155 @@
+//! Dates in running text, as people write them in many languages.
+//!
+//! Numbers alone mean day and month in the order of the page's language, where they could mean both.
+
+use gleaner_core::time::Time;
+
+/// No page is older than the web by more than scanned newspapers are, nor from a far future.
+const YEARS: std::ops::RangeInclusive<i64> = 1900..=2100;
+
+/// So many tokens of a text are looked at.
+const MOST: usize = 600;
+
+/// A date that stands alone, as machines and people write it.
+pub(super) fn stated(text: &str) -> Option<Time> {
+    let text = text.trim();
+    if !text.is_empty() && text.len() <= 13 && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return stamp(text);
+    }
+    let parsed = gleaner_feed::date::parse(text).map(Time::from_millis);
+    parsed.filter(|at| is_sound(*at)).or_else(|| in_text(text, None))
+}
+
+/// `20240517`, or seconds or milliseconds since 1970.
+fn stamp(digits: &str) -> Option<Time> {
+    let number: i64 = digits.parse().ok()?;
+    let at = match digits.len() {
+        8 => return day(number / 10_000, number / 100 % 100, number % 100),
+        10 => Time::from_millis(number.checked_mul(1000)?),
+        13 => Time::from_millis(number),
+        _ => return None,
+    };
+    is_sound(at).then_some(at)
+}
+
+fn is_sound(at: Time) -> bool {
+    // 1900 and 2100.
+    (-2_208_988_800_000..4_133_980_800_000).contains(&at.as_millis())
+}
+
+/// Midnight of a day.
+pub(super) fn day(year: i64, month: i64, day: i64) -> Option<Time> {
+    if !YEARS.contains(&year) {
+        return None;
+    }
+    Time::parse(&format!("{year:04}-{month:02}-{day:02}T00:00:00Z"))
+}
+
+/// A piece of text that may be part of a date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token<'a> {
+    Number(i64, usize),
+    Word(&'a str),
+    Mark(char),
+}
+
+/// The first date in a text.
+pub(super) fn in_text(text: &str, language: Option<&str>) -> Option<Time> {
+    let tokens = tokens(text);
+    let month_first = language.is_none_or(|tag| {
+        let tag = tag.to_ascii_lowercase();
+        tag == "en" || tag.starts_with("en-us") || tag.starts_with("en-ph")
+    });
+    (0..tokens.len()).find_map(|at| {
+        let rest = tokens.get(at..)?;
+        numeric(rest, month_first).or_else(|| worded(rest))
+    })
+}
+
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if tokens.len() >= MOST {
+            break;
+        }
+        let class = |c: char| (c.is_ascii_digit(), c.is_alphabetic() && !is_ideograph(c));
+        let (digit, letter) = class(first);
+        let end = if digit || letter {
+            rest.find(|c: char| class(c) != (digit, letter)).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
+        let (token, after) = rest.split_at(end);
+        rest = after;
+        if digit {
+            tokens.push(Token::Number(token.parse().unwrap_or(i64::MAX), token.len()));
+        } else if letter {
+            tokens.push(Token::Word(token));
+        } else if !first.is_whitespace() {
+            tokens.push(Token::Mark(first));
+        } else if matches!(tokens.last(), Some(Token::Number(..))) {
+            // Two numbers with a space between are no date.
+            tokens.push(Token::Mark(' '));
+        }
+    }
+    tokens
+}
+
+fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
+}
+
+/// `2024-05-17`, `17.05.2024`, `5/17/2024`, `2024年5月17日`.
+fn numeric(tokens: &[Token<'_>], month_first: bool) -> Option<Time> {
+    use Token::{Mark, Number};
+    match *tokens {
+        [Number(year, 4), Mark('年' | '년'), ref rest @ ..] => {
+            let mut numbers = rest.iter().filter_map(|token| match token {
+                Number(number, _) => Some(*number),
+                _ => None,
+            });
+            day(year, numbers.next()?, numbers.next()?)
+        }
+        [
+            Number(year, 4),
+            Mark(a @ ('-' | '/' | '.')),
+            Number(month, 1..=2),
+            Mark(b),
+            Number(date, 1..=2),
+            ..,
+        ] if a == b => day(year, month, date),
+        [
+            Number(first, 1..=2),
+            Mark(a @ ('-' | '/' | '.')),
+            Number(second, 1..=2),
+            Mark(b),
+            Number(year, length),
+            ..,
+        ] if a == b && (length == 4 || (length == 2 && a != '-')) => {
+            let year = if length == 2 { 2000 + year } else { year };
+            let by_day = || day(year, second, first);
+            let by_month = || day(year, first, second);
+            // Only dots are the same everywhere.
+            if a == '/' && month_first { by_month().or_else(by_day) } else { by_day().or_else(by_month) }
+        }
+        _ => None,
+    }
+}
+
+/// `17 May 2024`, `May 17th, 2024`, `17. Mai 2024`, `17 de mayo de 2024`.
+fn worded(tokens: &[Token<'_>]) -> Option<Time> {
+    let mut parts = tokens.iter().filter(|token| match token {
+        Token::Number(..) => true,
+        Token::Mark(mark) => !matches!(mark, '.' | ',' | ' ' | '\'' | '’' | '-' | '/'),
+        Token::Word(word) => !["de", "del", "of", "st", "nd", "rd", "th", "er", "º", "ª"].contains(word),
+    });
+    let (date, name, year) = match (parts.next()?, parts.next()?, parts.next()?) {
+        (Token::Number(date, 1..=2), Token::Word(name), Token::Number(year, 4)) => (date, name, year),
+        (Token::Word(name), Token::Number(date, 1..=2), Token::Number(year, 4)) => (date, name, year),
+        _ => return None,
+    };
+    let plausible = name.chars().count() >= 3 && name.len() <= 24 && YEARS.contains(year);
+    let at = plausible.then(|| gleaner_feed::date::parse(&format!("{date} {name} {year}")))?;
+    at.map(Time::from_millis).filter(|at| is_sound(*at))
+}

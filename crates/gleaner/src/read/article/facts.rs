@@ -1,0 +1,251 @@
+//! What a page says about itself, gathered in one walk over its tree.
+
+use dom_query::{Document, Element, NodeRef};
+use url::Url;
+
+use super::absolute;
+use super::linked_data::LinkedData;
+use super::names::{Names, is_furniture_around};
+
+/// Lists are cut to this: no honest page has more that matters, and each entry costs time.
+const MOST: usize = 200;
+
+/// So many bytes of text behind the first heading may hold the date.
+const NEAR: usize = 1500;
+
+/// What a page says about itself.
+#[derive(Default)]
+pub(super) struct Facts {
+    /// `<meta>`: names in lower case, and what they say.
+    metas: Vec<(String, String)>,
+    pub linked_data: LinkedData,
+    /// `<title>`.
+    pub title: String,
+    /// `<h1>`s.
+    pub headings: Vec<String>,
+    /// The first `<h2>`, for pages without an `<h1>`.
+    pub subheading: Option<String>,
+    pub language: Option<String>,
+    canonical: Option<String>,
+    /// What relative addresses are relative to.
+    pub base: Option<Url>,
+    pub site_name: Option<String>,
+    pub host: String,
+    pub times: Vec<Moment>,
+    pub bylines: Vec<Byline>,
+    /// The text that follows the first heading.
+    pub near: String,
+}
+
+/// A `<time>`, or another element that is there to show a date.
+pub(super) struct Moment {
+    pub text: String,
+    pub rank: u8,
+}
+
+/// An element that may name the author.
+pub(super) struct Byline {
+    pub text: String,
+    pub rank: u8,
+}
+
+impl Facts {
+    pub(super) fn of(document: &Document, url: &Url) -> Self {
+        let mut facts = Self { host: url.host_str().unwrap_or_default().to_owned(), ..Self::default() };
+        let mut scripts = Vec::new();
+        let mut in_heading = None;
+        for node in document.root().descendants_it() {
+            if node.is_text() {
+                if !facts.headings.is_empty() && facts.near.len() < NEAR && in_heading.is_none() {
+                    facts.near.push_str(&node.text());
+                    facts.near.push('\n');
+                }
+                continue;
+            }
+            let Some(element) = node.element_ref() else { continue };
+            match element.name.local.as_ref() {
+                "html" => facts.language = attribute(&element, "lang").and_then(language),
+                "base" => {
+                    facts.base = facts.base.take().or_else(|| absolute(attribute(&element, "href")?, url))
+                }
+                "meta" => facts.meta(&element),
+                "link" => facts.link(&element),
+                "title" if facts.title.is_empty() => facts.title = folded(&node.text()),
+                "script" => scripts.push(node.text()),
+                "h1" if facts.headings.len() < MOST => {
+                    in_heading = Some(());
+                    facts.headings.extend(Some(folded(&node.text())).filter(|text| !text.is_empty()));
+                    facts.near.clear();
+                }
+                "h2" if facts.subheading.is_none() => {
+                    facts.subheading = Some(folded(&node.text())).filter(|text| !text.is_empty());
+                }
+                _ => facts.seen(&node, &element),
+            }
+            in_heading = None;
+        }
+        facts.linked_data = LinkedData::read(scripts.iter().map(|script| &**script));
+        facts.site_name = facts.meta_of(&["og:site_name", "application-name", "al:android:app_name"]);
+        if facts.site_name.is_none() {
+            facts.site_name = facts.linked_data.site_name();
+        }
+        facts
+    }
+
+    fn meta(&mut self, element: &Element) {
+        let name = ["property", "name", "itemprop"].iter().find_map(|name| attribute(element, name));
+        if let (Some(name), Some(content)) = (name, attribute(element, "content"))
+            && self.metas.len() < MOST
+            && !content.trim().is_empty()
+        {
+            self.metas.push((name.trim().to_ascii_lowercase(), folded(&unescaped(content))));
+        }
+    }
+
+    fn link(&mut self, element: &Element) {
+        if self.canonical.is_none()
+            && attribute(element, "rel").is_some_and(|rel| rel.eq_ignore_ascii_case("canonical"))
+        {
+            self.canonical = attribute(element, "href").map(str::to_owned);
+        }
+    }
+
+    /// An element of the body: it may show the date or the author.
+    fn seen(&mut self, node: &NodeRef<'_>, element: &Element) {
+        let names = Names::of(element);
+        if self.bylines.len() < MOST
+            && let Some(rank) = byline_rank(element, &names)
+            && !is_furniture_around(node)
+        {
+            let text = folded_lines(node);
+            if !text.is_empty() && text.len() < 300 {
+                self.bylines.push(Byline { text, rank });
+            }
+        }
+        if self.times.len() < MOST
+            && let Some(rank) = time_rank(element, &names)
+            && !is_furniture_around(node)
+        {
+            let stated = attribute(element, "datetime").or_else(|| attribute(element, "content"));
+            let text = stated.map_or_else(|| folded(&node.text()), folded);
+            if !text.is_empty() && text.len() < 200 {
+                self.times.push(Moment { text, rank });
+            }
+        }
+    }
+
+    /// The first non-blank value of the first of these names that has one.
+    pub(super) fn meta_of(&self, names: &[&str]) -> Option<String> {
+        names.iter().find_map(|wanted| self.metas_of(wanted).next().map(str::to_owned))
+    }
+
+    pub(super) fn metas_of<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = &'a str> {
+        self.metas.iter().filter(move |(name, _)| name == wanted).map(|(_, content)| content.as_str())
+    }
+
+    pub(super) fn canonical(&self) -> Option<String> {
+        let base = self.base.clone().or_else(|| Url::parse(&format!("https://{}/", self.host)).ok())?;
+        let stated = self.canonical.clone().or_else(|| self.meta_of(&["og:url"]))?;
+        absolute(&stated, &base).map(String::from)
+    }
+
+    pub(super) fn image(&self) -> Option<String> {
+        let base = self.base.clone().or_else(|| Url::parse(&format!("https://{}/", self.host)).ok())?;
+        let names = ["og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src"];
+        let stated = self.meta_of(&names).or_else(|| self.linked_data.image())?;
+        absolute(&stated, &base).map(String::from)
+    }
+}
+
+/// How sure it is that an element names the author: 0 is surest.
+fn byline_rank(element: &Element, names: &Names) -> Option<u8> {
+    let is = |name: &str, value: &str| {
+        attribute(element, name).is_some_and(|found| found.split_ascii_whitespace().any(|word| word == value))
+    };
+    if is("itemprop", "author") || is("rel", "author") {
+        return Some(0);
+    }
+    if names.has(&["byline"]) && names.has(&["name", "author", "link"]) {
+        return Some(1);
+    }
+    if names.has(&["author"]) && names.has(&["name", "link", "url"]) {
+        return Some(1);
+    }
+    if names.has(&["byline", "bylines", "writer", "contributor"]) {
+        return Some(2);
+    }
+    let other =
+        ["bio", "box", "avatar", "image", "img", "photo", "social", "desc", "description", "about", "title"];
+    (names.has(&["author", "authors", "autor", "auteur", "verfasser"]) && !names.has(&other)).then_some(3)
+}
+
+/// How sure it is that an element shows when the page was published: 0 is surest.
+fn time_rank(element: &Element, names: &Names) -> Option<u8> {
+    let property = attribute(element, "itemprop").unwrap_or_default();
+    let time = &*element.name.local == "time";
+    if property.eq_ignore_ascii_case("datePublished") || attribute(element, "pubdate").is_some() {
+        return Some(0);
+    }
+    let modified = property.eq_ignore_ascii_case("dateModified")
+        || names.has(&["updated", "modified", "update", "lastmod", "edited"]);
+    let published = names.has(&["published", "pubdate", "publish", "publication", "posted"]);
+    match (time, modified) {
+        (true, _) if published => Some(1),
+        (true, false) => Some(2),
+        (true, true) => Some(4),
+        (false, false) if published && names.has(&["date", "on", "time", "at", "published", "pubdate"]) => {
+            Some(2)
+        }
+        (false, false) if names.has(&["date", "dateline", "datum", "fecha", "timestamp"]) => Some(3),
+        _ => None,
+    }
+}
+
+/// An attribute's value.
+pub(super) fn attribute<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
+    element.attrs.iter().find(|attribute| &*attribute.name.local == name).map(|attribute| &*attribute.value)
+}
+
+/// Text with single spaces.
+pub(super) fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+/// The text of an element, its texts set apart: names and dates often stand in neighbours without a space between.
+fn folded_lines(node: &NodeRef<'_>) -> String {
+    let mut out = String::new();
+    for text in node.descendants_it().filter(NodeRef::is_text) {
+        let text = folded(&text.text());
+        if !text.is_empty() {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(&text);
+        }
+        if out.len() > 400 {
+            break;
+        }
+    }
+    out
+}
+
+/// Some sites escape twice.
+fn unescaped(text: &str) -> String {
+    htmlize::unescape(text).into_owned()
+}
+
+/// A language tag, if it looks like one.
+fn language(tag: &str) -> Option<String> {
+    let tag = tag.trim();
+    let sound = tag.len() <= 35
+        && tag.split(['-', '_']).next().is_some_and(|first| matches!(first.len(), 2 | 3))
+        && tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    sound.then(|| tag.replace('_', "-"))
+}

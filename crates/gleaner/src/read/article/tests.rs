@@ -1,0 +1,1 @@
+//! Articles of pages written for the purpose.

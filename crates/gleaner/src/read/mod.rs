@@ -8,6 +8,8 @@ mod element;
 pub mod feed;
 mod html;
 pub mod text;
+pub mod x;
+mod x_text;
 
 use gleaner_core::post::Entry;
 use gleaner_core::schedule::Hints;
@@ -44,6 +46,8 @@ pub enum Lack {
     EndsEarly,
     /// It has more entries than are read.
     TooLong,
+    /// It comes in pages, and not all could be read; the next poll goes on from there.
+    Unfinished,
 }
 
 impl std::fmt::Display for Lack {
@@ -51,6 +55,9 @@ impl std::fmt::Display for Lack {
         f.write_str(match self {
             Self::EndsEarly => "the document ends early; its complete entries are read",
             Self::TooLong => "the document has more than 10,000 entries; the first 10,000 are read",
+            Self::Unfinished => {
+                "not all of the timeline was read; the next poll goes on where this one ended"
+            }
         })
     }
 }

@@ -62,7 +62,10 @@ fn keys_must_be_keys() {
 fn the_key_is_made_once_and_found_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("gleaner.db.key");
-    assert!(matches!(beside(&path).open("x", &[1; 60]), Err(VaultError::Missing { .. })), "opening makes none");
+    assert!(
+        matches!(beside(&path).open("x", &[1; 60]), Err(VaultError::Missing { .. })),
+        "opening makes none"
+    );
     assert!(!path.exists());
     let sealed = beside(&path).seal("x", b"hunter2").unwrap();
     assert_eq!(beside(&path).open("x", &sealed).unwrap(), b"hunter2");

@@ -7,10 +7,13 @@
 mod attempt;
 mod batch;
 mod cleanup;
+mod credential;
+mod host;
 mod poll;
 mod record;
 mod reschedule;
 mod scheduler;
+mod x;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,12 +26,15 @@ use gleaner_core::time::Span;
 use tokio::sync::{Notify, Semaphore};
 
 pub use attempt::{Reader, Readers};
+pub use credential::{X, seal_credential, seal_key};
+pub use host::host_key;
 pub use scheduler::{Engine, Ticked};
 
 use crate::clock::{Chance, Clock};
 use crate::config::Config;
 use crate::fetch::Fetcher;
 use crate::store::{Lease, Source, Store};
+use crate::vault::Vault;
 
 /// Everything that polls share.
 pub struct Context {
@@ -50,6 +56,7 @@ pub struct Context {
 struct Inner {
     cx: Context,
     recorder: record::Recorder,
+    vault: Vault,
     /// One for each host that may be asked at once.
     permits: Semaphore,
     /// One for each document that may be read at once: as many as there are processors.

@@ -14,6 +14,7 @@ use super::record::Recorder;
 use super::{Context, Inner, poll, reschedule};
 use crate::clock::Clock;
 use crate::store::{Claim, ClaimRequest, Lease, Release, Spread, StoreError};
+use crate::vault::Vault;
 
 /// How long a host is ours without a heartbeat.
 const LEASE: Span = Span::from_secs(60);
@@ -51,6 +52,7 @@ impl Engine {
         let concurrency = cx.config.fetch.concurrency as usize;
         let inner = Inner {
             recorder,
+            vault: Vault::of(&cx.config.store),
             permits: Semaphore::new(concurrency),
             readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
             held: Default::default(),

@@ -3,6 +3,7 @@
 //! The command line, and later the API and the dashboard, only translate. Absent on purpose: how things look.
 
 mod hand;
+mod keys;
 mod sources;
 mod trial;
 
@@ -10,7 +11,9 @@ use std::sync::Arc;
 
 use gleaner_core::link::BadUrl;
 
+pub use crate::fetch::Credential;
 pub use crate::store::{Source, SourceFilter, StoreError};
+pub use keys::SERVICES;
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 
@@ -19,6 +22,7 @@ use crate::config::{Config, StoreUrl};
 use crate::engine::{Context, Engine, Readers};
 use crate::fetch::{Fetcher, Outside, Unusable};
 use crate::store::{self, Options, Store};
+use crate::vault::{Vault, VaultError};
 
 /// Everything a use case needs.
 pub struct Service {
@@ -26,6 +30,7 @@ pub struct Service {
     config: Config,
     clock: Arc<dyn Clock>,
     chance: Chance,
+    vault: Vault,
 }
 
 /// Why a use case failed.
@@ -37,6 +42,9 @@ pub enum ServiceError {
     /// What was given is no URL.
     #[error(transparent)]
     BadUrl(#[from] BadUrl),
+    /// What is to be kept secret cannot be encrypted.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
     /// The HTTP client cannot be set up.
     #[error(transparent)]
     Client(#[from] Unusable),
@@ -75,7 +83,8 @@ impl Service {
 
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
-        Self { store, config, clock, chance }
+        let vault = Vault::of(&config.store);
+        Self { store, config, clock, chance, vault }
     }
 
     /// An engine that polls this service's sources; `owner` names it among workers.

@@ -17,3 +17,4 @@ pub mod post;
 pub mod schedule;
 pub mod source;
 pub mod time;
+pub mod x;

@@ -12,3 +12,4 @@ pub mod log;
 pub mod read;
 pub mod service;
 pub mod store;
+pub mod vault;

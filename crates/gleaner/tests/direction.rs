@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each part, and the parts it must not name.
-const FORBIDDEN: [(&str, &[&str]); 9] = [
+const FORBIDDEN: [(&str, &[&str]); 10] = [
     ("fetch", &["read", "store", "engine", "service", "web", "cli"]),
     ("read", &["fetch", "store", "engine", "service", "web", "cli"]),
     ("store", &["fetch", "read", "engine", "service", "web", "cli"]),
@@ -13,6 +13,7 @@ const FORBIDDEN: [(&str, &[&str]); 9] = [
     ("web", &["store", "cli"]),
     ("cli", &["store"]),
     ("config", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
+    ("vault", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
     ("clock", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
 ];
 

@@ -1,6 +1,6 @@
 //! `gleaner add`: a source, by its URL.
 
-use gleaner_core::source::Interval;
+use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
 
 use super::{Context, Failure};
@@ -8,8 +8,11 @@ use crate::service::NewSource;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A feed's address, or that of a page that names one
+    /// A feed's address, or that of a page that names one, or a timeline on X such as @handle
     url: String,
+    /// What it is: feed, website, watchlist or x [default: x for a timeline on X, else feed]
+    #[arg(long)]
+    kind: Option<Kind>,
     /// What to call it
     #[arg(long)]
     name: Option<String>,
@@ -37,7 +40,9 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+    let is_x = gleaner_core::x::timeline_url(&args.url).is_ok();
     let source = NewSource {
+        kind: args.kind.unwrap_or(if is_x { Kind::X } else { Kind::Feed }),
         name: args.name.clone(),
         collection: args.collection.clone(),
         interval: args.interval.map_or(Interval::Default, Interval::Minutes),

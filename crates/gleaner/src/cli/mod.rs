@@ -5,6 +5,7 @@
 mod add;
 mod config;
 mod extract;
+mod key;
 mod list;
 mod paint;
 mod policy;
@@ -68,6 +69,8 @@ enum Command {
     Add(add::Args),
     /// List sources, and how they are
     List(list::Args),
+    /// Users' keys for services such as X: set, asked after, removed
+    Key(key::Args),
     /// Print the configuration in effect, and where each value came from
     Config(config::Args),
     /// Look at policies: what failures do to sources
@@ -165,6 +168,7 @@ fn run(cli: &Cli, env: Env) -> Result<(), Failure> {
         Command::Extract(args) => block_on(extract::run(args, &mut context))?,
         Command::Add(args) => block_on(add::run(args, &mut context))?,
         Command::List(args) => block_on(list::run(args, &mut context))?,
+        Command::Key(args) => block_on(key::run(args, &mut context))?,
     }
     Ok(out.flush()?)
 }

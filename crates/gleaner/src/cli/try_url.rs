@@ -25,18 +25,21 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
 }
 
 fn shown(trial: &Trial, paint: super::paint::Paint) -> String {
+    let notes: String = trial.notes.iter().map(|note| format!("note: {note}\n")).collect();
     if !trial.feeds.is_empty() {
         let feed = |feed: &TrialFeed| {
             let title = feed.title.as_deref().unwrap_or_default();
             vec!["".to_owned(), shortened(&feed.url, 500), shortened(title, 80)]
         };
         let feeds = aligned(&trial.feeds.iter().map(feed).collect::<Vec<_>>());
-        return format!("{} is a page that names these feeds; try or add one of them:\n{feeds}", trial.url);
+        return format!(
+            "{} is a page that names these feeds; try or add one of them:\n{feeds}{notes}",
+            trial.url
+        );
     }
     let title = trial.title.as_deref().unwrap_or("(without a title)");
     let mut rows = vec![["published", "verdict", "title", "link"].map(str::to_owned).to_vec()];
     rows.extend(trial.entries.iter().map(row));
-    let notes: String = trial.notes.iter().map(|note| format!("note: {note}\n")).collect();
     let stored = trial.entries.iter().filter(|entry| entry.verdict == "stored").count();
     let counts = format!("{} entries, {stored} would be stored; nothing was.", trial.entries.len());
     format!("{}\n{}\n\n{}\n{notes}{counts}\n", paint.bold(shortened(title, 100)), trial.url, aligned(&rows))

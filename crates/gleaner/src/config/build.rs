@@ -238,6 +238,7 @@ impl Reader<'_> {
     fn store(&mut self) -> Option<Store> {
         Some(Store {
             url: self.text("store.url", parse::store_url)?,
+            key: self.optional("store.key", parse::vault_key).map(Secret::new),
             max_connections: self.whole("store.max_connections")?,
         })
     }

@@ -83,6 +83,11 @@ pub(super) fn secret(text: &str) -> Option<String> {
     (text.len() >= SECRET_BYTES).then(|| text.to_owned())
 }
 
+/// A key to encrypt with.
+pub(super) fn vault_key(text: &str) -> Option<String> {
+    (text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| text.to_owned())
+}
+
 /// A host as URLs spell it: lower case, ASCII; no scheme, port or path.
 pub(super) fn host(text: &str) -> Option<String> {
     let host = Host::parse(text).ok()?.to_string();

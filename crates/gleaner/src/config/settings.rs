@@ -195,6 +195,8 @@ pub static SETTINGS: &[Setting] = &[
 
     hidden("store.url", Takes::Text("the path of a SQLite file, or a postgres:// URL", |text| parse::store_url(text).is_some()), Secrecy::Credentials,
         "Where everything is stored; not set: gleaner.db in the user's data directory."),
+    hidden("store.key", Takes::Text("32 bytes, as 64 hexadecimal digits", |text| parse::vault_key(text).is_some()), Secrecy::Secret,
+        "What keys and credentials are encrypted with; not set: a file beside the SQLite database, made when it is needed."),
     open("store.max_connections", Takes::Whole(1, 1000), Some("10"),
         "How many connections to the database are open at most."),
 

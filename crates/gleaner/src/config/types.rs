@@ -97,6 +97,8 @@ pub struct Fetch {
 pub struct Store {
     /// Where everything is stored.
     pub url: StoreUrl,
+    /// What keys and credentials are encrypted with.
+    pub key: Option<Secret>,
     /// How many connections are open at most.
     pub max_connections: u32,
 }

@@ -15,6 +15,7 @@ use url::Url;
 
 use super::Inner;
 use super::attempt::{PAGES, caught, filter, off_the_threads};
+use super::host::host_key;
 use super::poll::{Polled, Turn};
 use super::record::Shared;
 use crate::fetch::Request;
@@ -49,7 +50,7 @@ pub(super) fn queue(
         let NewPost { guid, title, author, published_at, raw_content, .. } = post;
         let draft = Draft { guid, title, author, published_at, raw_content, filter };
         Some(NewArticleWork {
-            host: inner.cx.host_key(&url),
+            host: host_key(&inner.cx.config, source.settings.kind, &url),
             entry_key: seen.key,
             url,
             draft: serde_json::to_string(&draft).ok()?,
@@ -83,8 +84,12 @@ async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, more: bool) -> Res
     let url = Url::parse(&work.url).map_err(|error| {
         gleaner_core::classify::Fault::Blocked(format!("'{}' is no URL: {error}", work.url)).into_failure(None)
     })?;
+    let now = inner.cx.clock.now();
+    if !work.ignore_robots && work.kind != Kind::Feed {
+        inner.cx.fetcher.allowed(&url, now).await?;
+    }
     let request = Request { accept: PAGES.to_owned(), keep_connection: more, ..Request::new(url) };
-    let response = inner.cx.fetcher.fetch(&request, inner.cx.clock.now()).await?;
+    let response = inner.cx.fetcher.fetch(&request, now).await?;
     off_the_threads(inner, move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
         page.html()?;

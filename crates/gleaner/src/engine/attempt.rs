@@ -17,10 +17,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Inner;
+use super::host::host_key;
+use super::{Inner, credential, x};
 use crate::fetch::{Request, Response, Validators};
 use crate::read::{self, Document, Lack, Page, Rules};
-use crate::store::{HostKey, Memory, Move, Source};
+use crate::store::{Memory, Move, Source};
+use crate::vault::Vault;
 
 /// Makes a document of a page, or says why it is none. Runs off the async threads.
 pub type Reader = fn(&Page<'_>, &Rules<'_>) -> Result<Document, Fault>;
@@ -84,12 +86,12 @@ impl Readers {
 }
 
 impl Attempt {
-    fn failed(failure: Failure) -> Self {
+    pub(super) fn failed(failure: Failure) -> Self {
         let status = failure.status;
         Self { outcome: Outcome::Failed(failure), status, ..Self::nothing() }
     }
 
-    fn nothing() -> Self {
+    pub(super) fn nothing() -> Self {
         Self {
             outcome: Outcome::NotModified { retry_after: None },
             found: None,
@@ -107,7 +109,13 @@ impl Attempt {
 /// cannot be read.
 pub(super) async fn attempt(inner: &Inner, source: &Source, more: bool) -> Attempt {
     let begun = Instant::now();
-    let attempt = caught(fetch_and_read(inner, source, more)).await.unwrap_or_else(Attempt::failed);
+    let tried = async {
+        match source.settings.kind {
+            Kind::X => x::fetch_and_read(inner, source).await,
+            Kind::Feed | Kind::Website | Kind::Watchlist => fetch_and_read(inner, source, more).await,
+        }
+    };
+    let attempt = caught(tried).await.unwrap_or_else(Attempt::failed);
     let duration = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Attempt { duration: Span::from_millis(duration), ..attempt }
 }
@@ -124,25 +132,22 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
 }
 
 async fn fetch_and_read(inner: &Inner, source: &Source, more: bool) -> Result<Attempt, Failure> {
-    let request = request(source, more).map_err(|fault| fault.into_failure(None))?;
+    let request = request(&inner.vault, source, more).map_err(|fault| fault.into_failure(None))?;
     let now = inner.cx.clock.now();
+    if heeds_robots(source) {
+        inner.cx.fetcher.allowed(&request.url, now).await?;
+    }
     let response = inner.cx.fetcher.fetch(&request, now).await?;
     let retry_after = response.hints.retry_after;
     let attempt = Attempt { status: Some(response.status), bytes: response.wire_bytes, ..Attempt::nothing() };
     let body_hash = xxh3_64(&response.body) as i64;
     if response.not_modified || is_current(source) && source.memory.body_hash == Some(body_hash) {
         let memory = remember_unchanged(source, &response, now);
-        let moved = moved(&source.settings.url, &memory, now, true);
+        let moved = moved(&source.settings.url, &memory, now, true).map(|url| move_to(inner, source, url));
         let memory = (memory != source.memory).then_some(memory);
         return Ok(Attempt { outcome: Outcome::NotModified { retry_after }, memory, moved, ..attempt });
     }
-    // Without a success so far nothing can have been seen.
-    let known = match source.health.last_success_at {
-        Some(_) => inner.recorder.known(source.id).await.map_err(|error| {
-            Fault::Internal(format!("what is known of it could not be read: {error}")).into_failure(None)
-        })?,
-        None => Vec::new(),
-    };
+    let known = known(inner, source).await?;
     let Read { hints, lacks, found, response } = read_and_sift(inner, source, response, known, now).await?;
     let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..hints };
     let redirect = observe_redirect(source, &response, now);
@@ -160,10 +165,33 @@ async fn fetch_and_read(inner: &Inner, source: &Source, more: bool) -> Result<At
         // Validators of a document that was not read to its end would hide the rest for ever.
         Memory { hints, redirect, ..source.memory.clone() }
     };
-    let moved = moved(&source.settings.url, &memory, now, found.rest.skipped.known > 0);
+    let moved = moved(&source.settings.url, &memory, now, found.rest.skipped.known > 0)
+        .map(|url| move_to(inner, source, url));
     let outcome = Outcome::Fetched { retry_after };
     let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
     Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, ..attempt })
+}
+
+/// All that is remembered of a source's entries. Without a success so far nothing can have been seen.
+pub(super) async fn known(inner: &Inner, source: &Source) -> Result<Vec<Seen>, Failure> {
+    if source.health.last_success_at.is_none() {
+        return Ok(Vec::new());
+    }
+    inner.recorder.known(source.id).await.map_err(|error| {
+        Fault::Internal(format!("what is known of it could not be read: {error}")).into_failure(None)
+    })
+}
+
+/// Which new entries of a source become posts.
+pub(super) fn filter(inner: &Inner, source: &Source, now: Time) -> Filter {
+    let first_poll = source.health.last_success_at.is_none();
+    let max_age = inner.cx.config.source.max_article_age;
+    Filter::new(now, max_age, first_poll, source.settings.backfill, source.created_at)
+}
+
+/// Whether robots.txt is asked first: pages are for people, feeds and X's API are for programs.
+fn heeds_robots(source: &Source) -> bool {
+    matches!(source.settings.kind, Kind::Website | Kind::Watchlist) && !source.settings.ignore_robots
 }
 
 /// What this version of the reader has read, so that it may be asked for changes only.
@@ -171,7 +199,7 @@ fn is_current(source: &Source) -> bool {
     source.memory.reader_version == Some(READER_VERSION)
 }
 
-fn request(source: &Source, more: bool) -> Result<Request, Fault> {
+fn request(vault: &Vault, source: &Source, more: bool) -> Result<Request, Fault> {
     let url = Url::parse(&source.settings.url)
         .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", source.settings.url)))?;
     let accept = match source.settings.kind {
@@ -185,8 +213,10 @@ fn request(source: &Source, more: bool) -> Result<Request, Fault> {
     } else {
         Validators::default()
     };
+    let credential = credential::of_source(vault, source)?;
     // Ten thousand hosts that are asked once in half an hour would leave as many idle connections.
-    Ok(Request { accept: accept.to_owned(), validators, keep_connection: more, ..Request::new(url) })
+    let keep_connection = more;
+    Ok(Request { accept: accept.to_owned(), validators, credential, keep_connection, ..Request::new(url) })
 }
 
 fn waiting(found: &Followed) -> Option<String> {
@@ -244,13 +274,6 @@ pub(super) async fn off_the_threads<T: Send + 'static>(
     }
 }
 
-/// Which entries of a poll become posts.
-pub(super) fn filter(inner: &Inner, source: &Source, now: Time) -> Filter {
-    let first_poll = source.health.last_success_at.is_none();
-    let max_age = inner.cx.config.source.max_article_age;
-    Filter::new(now, max_age, first_poll, source.settings.backfill, source.created_at)
-}
-
 /// Whether a source's entries are read on their own pages, and what becomes of more than a poll may follow.
 fn beyond(source: &Source) -> Option<Beyond> {
     match source.settings.kind {
@@ -305,7 +328,7 @@ fn observe_redirect(source: &Source, response: &Response, now: Time) -> Option<S
 
 /// Whether a source has moved for good: the same URL on https at once; else where the same target was seen often
 /// enough, for long enough, and has posts that we know.
-fn moved(url: &str, memory: &Memory, now: Time, shares_posts: bool) -> Option<Move> {
+fn moved(url: &str, memory: &Memory, now: Time, shares_posts: bool) -> Option<String> {
     let redirect: Redirect = serde_json::from_str(memory.redirect.as_deref()?).ok()?;
     let same_on_https = url.strip_prefix("http://").is_some_and(|rest| {
         redirect
@@ -314,11 +337,12 @@ fn moved(url: &str, memory: &Memory, now: Time, shares_posts: bool) -> Option<Mo
             .is_some_and(|to| to.trim_end_matches('/') == rest.trim_end_matches('/'))
     });
     let believed = redirect.count >= SIGHTINGS && now.since(redirect.since) >= SIGHTED_OVER && shares_posts;
-    (same_on_https || believed).then(|| Move {
-        canonical_url: link::canonical(&redirect.to),
-        host: HostKey::of(&redirect.to, |_| 1),
-        url: redirect.to,
-    })
+    (same_on_https || believed).then_some(redirect.to)
+}
+
+fn move_to(inner: &Inner, source: &Source, url: String) -> Move {
+    let host = host_key(&inner.cx.config, source.settings.kind, &url);
+    Move { canonical_url: link::canonical(&url), host, url }
 }
 
 #[cfg(test)]
@@ -330,7 +354,7 @@ mod tests {
         let since = Time::from_millis(0);
         let redirect = serde_json::to_string(&Redirect { to: to.into(), since, count }).unwrap();
         let memory = Memory { redirect: Some(redirect), ..Memory::default() };
-        moved(url, &memory, since + Span::from_hours(hours), shares_posts).map(|moved| moved.url)
+        moved(url, &memory, since + Span::from_hours(hours), shares_posts)
     }
 
     #[test]

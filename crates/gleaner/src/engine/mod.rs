@@ -8,10 +8,13 @@ mod article;
 mod attempt;
 mod batch;
 mod cleanup;
+mod credential;
+mod host;
 mod poll;
 mod record;
 mod reschedule;
 mod scheduler;
+mod x;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,12 +28,15 @@ use gleaner_core::time::Span;
 use tokio::sync::{Notify, Semaphore};
 
 pub use attempt::{Reader, Readers};
+pub use credential::{X, seal_credential, seal_key};
+pub use host::host_key;
 pub use scheduler::{Engine, Ticked};
 
 use crate::clock::{Chance, Clock};
 use crate::config::Config;
 use crate::fetch::Fetcher;
-use crate::store::{HostKey, Lease, Source, Store};
+use crate::store::{Lease, Source, Store};
+use crate::vault::Vault;
 
 /// Everything that polls share.
 pub struct Context {
@@ -52,6 +58,7 @@ pub struct Context {
 struct Inner {
     cx: Context,
     recorder: record::Recorder,
+    vault: Vault,
     /// One for each host that may be asked at once.
     permits: Semaphore,
     /// One for each document that may be read at once: as many as there are processors.
@@ -79,11 +86,6 @@ impl Context {
     fn delay(&self, own: Option<Span>, kind: Kind, host: &str) -> Span {
         let overridden = self.config.source.host_overrides.get(host).and_then(|host| host.poll_delay);
         poll_delay(own, overridden, self.config.source.poll_delay.get(&kind).copied())
-    }
-
-    /// Which of a host's rows asks for a URL: where it may be asked several times at once, they share the work.
-    fn host_key(&self, url: &str) -> HostKey {
-        HostKey::of(url, |host| self.config.source.host_overrides.get(host).map_or(1, |host| host.concurrency))
     }
 }
 

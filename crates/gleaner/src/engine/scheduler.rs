@@ -15,6 +15,7 @@ use super::record::Recorder;
 use super::{Context, Inner, article, poll, reschedule};
 use crate::clock::Clock;
 use crate::store::{ArticleWork, Claim, ClaimRequest, Lease, Release, Source, Spread, StoreError};
+use crate::vault::Vault;
 
 /// How long a host is ours without a heartbeat.
 const LEASE: Span = Span::from_secs(60);
@@ -52,6 +53,7 @@ impl Engine {
         let concurrency = cx.config.fetch.concurrency as usize;
         let inner = Inner {
             recorder,
+            vault: Vault::of(&cx.config.store),
             permits: Semaphore::new(concurrency),
             readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
             held: Default::default(),

@@ -23,7 +23,7 @@ use super::redirect::{self, Trail};
 use super::resolve::Resolver;
 use super::tls::{self, Now};
 use super::types::{Credential, Failed, Request, Response};
-use super::{body, fault};
+use super::{body, fault, robots_cache};
 use crate::config;
 
 /// How long an unused connection is kept: longer, and servers close it while we ask.
@@ -68,6 +68,8 @@ pub struct Fetcher {
     max_body_bytes: u64,
     max_redirects: u32,
     proxied: bool,
+    /// What robots.txt says, by origin.
+    pub(super) robots: robots_cache::Cache,
 }
 
 tokio::task_local! {
@@ -105,6 +107,7 @@ impl Fetcher {
             max_body_bytes: config.max_body_bytes,
             max_redirects: config.max_redirects,
             proxied: proxy.is_some(),
+            robots: robots_cache::Cache::default(),
         })
     }
 
@@ -131,7 +134,7 @@ impl Fetcher {
             let answer =
                 self.ask(request, &trail).await.map_err(|fault| Failed { retry_after, ..fault.into() })?;
             let status = answer.status().as_u16();
-            let hints = Hints::read(answer.headers(), now);
+            let hints = Hints::read(status, answer.headers(), now);
             retry_after = retry_after.max(hints.retry_after);
             let failed = |fault| Failed { fault, status: Some(status), retry_after };
             if redirect::is_redirect(status) {

@@ -17,6 +17,9 @@ pub(super) const MAX_HEADER_BYTES: u32 = 64 * 1024;
 /// size was the reason; HTTP/1 takes in 400 KiB.
 pub(super) const MAX_HTTP2_HEADER_BYTES: u32 = 4 * MAX_HEADER_BYTES;
 
+/// When X lets us ask again.
+const RATE_LIMIT_RESET: HeaderName = HeaderName::from_static("x-rate-limit-reset");
+
 /// The most headers that a response may have.
 pub(super) const MAX_HEADERS: usize = 100;
 
@@ -29,12 +32,13 @@ pub struct Hints {
     pub max_age: Option<Span>,
     /// The same by `Expires`; a date in the past or that cannot be read is no time at all, as RFC 9111 has it.
     pub expires: Option<Span>,
-    /// `Retry-After` in either form; the longest where redirects have it, too.
+    /// `Retry-After` in either form; the longest where redirects have it, too. On a 429 without one, the time that
+    /// `x-rate-limit-reset` names, as X does.
     pub retry_after: Option<Span>,
 }
 
 impl Hints {
-    pub(super) fn read(headers: &HeaderMap, now: Time) -> Self {
+    pub(super) fn read(status: u16, headers: &HeaderMap, now: Time) -> Self {
         let age = text(headers, &AGE).and_then(seconds).unwrap_or(Span::ZERO);
         let left = |fresh: Span| less(fresh, age);
         // Differences are taken by the server's own clock where it shows one, as ours and its may disagree.
@@ -45,9 +49,16 @@ impl Hints {
             max_age: max_age(headers).map(left),
             expires: expires.map(left),
             retry_after: text(headers, &RETRY_AFTER)
-                .and_then(|text| seconds(text).or_else(|| Some(self::date(text)?.since(date)))),
+                .and_then(|text| seconds(text).or_else(|| Some(self::date(text)?.since(date))))
+                .or_else(|| reset(headers).filter(|_| status == 429).map(|at| at.since(date))),
         }
     }
+}
+
+/// When a limit of requests is lifted: seconds since 1970, as X has it. Other names of this header count otherwise.
+fn reset(headers: &HeaderMap) -> Option<Time> {
+    let seconds = seconds(text(headers, &RATE_LIMIT_RESET)?)?;
+    Some(Time::from_millis(i64::try_from(seconds.as_millis()).unwrap_or(i64::MAX)))
 }
 
 /// Refuses a head that is too large, whatever the protocol counted on its way.
@@ -125,7 +136,7 @@ mod tests {
 
     /// Each hint in seconds.
     fn hints(lines: &[(&'static str, &str)]) -> (Option<u64>, Option<u64>, Option<u64>) {
-        let hints = Hints::read(&headers(lines), now());
+        let hints = Hints::read(200, &headers(lines), now());
         let seconds = |span: Option<Span>| span.map(|span| span.as_millis() / 1000);
         (seconds(hints.max_age), seconds(hints.expires), seconds(hints.retry_after))
     }
@@ -146,6 +157,25 @@ mod tests {
         {
             check(garbage, None);
         }
+    }
+
+    #[test]
+    fn the_reset_of_a_limit_counts_where_the_limit_is_met() {
+        let at = (now().as_millis() / 1000 + 900).to_string();
+        let after = |status, lines: &[(&'static str, &str)]| {
+            Hints::read(status, &headers(lines), now()).retry_after.map(|span| span.as_millis() / 1000)
+        };
+        assert_eq!(after(429, &[("x-rate-limit-reset", &at)]), Some(900));
+        assert_eq!(after(200, &[("x-rate-limit-reset", &at)]), None, "every answer has it");
+        assert_eq!(after(429, &[("x-rate-limit-reset", &at), ("retry-after", "60")]), Some(60));
+        assert_eq!(after(429, &[("x-rate-limit-reset", "1")]), Some(0), "it has passed");
+        assert_eq!(after(429, &[("x-rate-limit-reset", "soon")]), None);
+        assert_eq!(
+            after(429, &[("x-rate-limit-reset", "99999999999999999999")]).map(|n| n > 1 << 40),
+            Some(true)
+        );
+        let ahead = [("date", "Sun, 15 Nov 2026 08:10:00 GMT"), ("x-rate-limit-reset", at.as_str())];
+        assert_eq!(after(429, &ahead), Some(300), "by the server's own clock");
     }
 
     #[test]

@@ -15,9 +15,12 @@ pub mod guard;
 mod headers;
 mod redirect;
 mod resolve;
+mod robots;
+mod robots_cache;
 mod tls;
 mod types;
 
 pub use client::{Fetcher, Outside, Unusable};
 pub use headers::Hints;
+pub use robots::Robots;
 pub use types::{Credential, Failed, Hop, Request, Response, Validators};

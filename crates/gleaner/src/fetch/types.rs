@@ -4,6 +4,7 @@ use bytes::Bytes;
 use gleaner_core::classify::Fault;
 use gleaner_core::outcome::Failure;
 use gleaner_core::time::Span;
+use reqwest::header::{HeaderName, HeaderValue};
 use url::Url;
 
 use super::headers::Hints;
@@ -73,6 +74,43 @@ pub enum Credential {
         /// Its value.
         value: Secret,
     },
+}
+
+/// Headers that are the client's own.
+const OWN: [&str; 11] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "host",
+    "if-modified-since",
+    "if-none-match",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+];
+
+impl Credential {
+    /// Why it could not be sent, if it could not. Says nothing of what is secret.
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            Self::Basic { user, .. } if user.contains(':') => {
+                Some("a user's name for Basic authentication has no colon".to_owned())
+            }
+            Self::Basic { .. } => None,
+            Self::Header { name, .. } if OWN.contains(&name.to_ascii_lowercase().as_str()) => {
+                Some(format!("the header {name} is the client's own"))
+            }
+            Self::Header { name, .. } if HeaderName::from_bytes(name.as_bytes()).is_err() => {
+                Some(format!("'{name}' is no name of a header"))
+            }
+            Self::Header { value, .. } if HeaderValue::from_str(value.expose()).is_err() => {
+                Some("the header's value has characters that no header takes".to_owned())
+            }
+            Self::Header { .. } => None,
+        }
+    }
 }
 
 /// A document, or the word that it has not changed.

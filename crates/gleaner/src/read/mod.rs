@@ -11,9 +11,11 @@ pub mod feed;
 mod html;
 pub mod links;
 pub mod text;
+pub mod tree;
 pub mod watchlist;
 pub mod website;
-pub mod tree;
+pub mod x;
+mod x_text;
 
 use std::borrow::Cow;
 
@@ -80,6 +82,8 @@ pub enum Lack {
     NoLinks,
     /// The selector finds no links.
     NothingSelected,
+    /// It comes in pages, and not all could be read; the next poll goes on from there.
+    Unfinished,
 }
 
 impl std::fmt::Display for Lack {
@@ -89,6 +93,9 @@ impl std::fmt::Display for Lack {
             Self::TooLong => "the document has more than 10,000 entries; the first 10,000 are read",
             Self::NoLinks => "no link of the page looks like an article; an article_selector may help",
             Self::NothingSelected => "the article_selector finds no links; the page may have changed",
+            Self::Unfinished => {
+                "not all of the timeline was read; the next poll goes on where this one ended"
+            }
         })
     }
 }

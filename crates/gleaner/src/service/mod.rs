@@ -4,6 +4,7 @@
 
 mod extraction;
 mod hand;
+mod keys;
 mod sources;
 mod trial;
 
@@ -11,8 +12,10 @@ use std::sync::Arc;
 
 use gleaner_core::link::BadUrl;
 
+pub use crate::fetch::Credential;
 pub use crate::store::{Source, SourceFilter, StoreError};
 pub use extraction::{Extraction, extract_html, extract_url};
+pub use keys::SERVICES;
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 
@@ -21,6 +24,7 @@ use crate::config::{Config, StoreUrl};
 use crate::engine::{Context, Engine, Readers};
 use crate::fetch::{Fetcher, Outside, Unusable};
 use crate::store::{self, Options, Store};
+use crate::vault::{Vault, VaultError};
 
 /// Everything a use case needs.
 pub struct Service {
@@ -28,6 +32,7 @@ pub struct Service {
     config: Config,
     clock: Arc<dyn Clock>,
     chance: Chance,
+    vault: Vault,
 }
 
 /// Why a use case failed.
@@ -39,6 +44,9 @@ pub enum ServiceError {
     /// What was given is no URL.
     #[error(transparent)]
     BadUrl(#[from] BadUrl),
+    /// What is to be kept secret cannot be encrypted.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
     /// The HTTP client cannot be set up.
     #[error(transparent)]
     Client(#[from] Unusable),
@@ -77,7 +85,8 @@ impl Service {
 
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
-        Self { store, config, clock, chance }
+        let vault = Vault::of(&config.store);
+        Self { store, config, clock, chance, vault }
     }
 
     /// An engine that polls this service's sources; `owner` names it among workers.

@@ -6,9 +6,10 @@ use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
 
 use super::{Service, ServiceError, try_url};
+use crate::engine::host_key;
 use crate::fetch::guard::{self, Allow};
 use crate::read::links;
-use crate::store::{self, Created, HostKey, Source, SourceFilter, SourceSettings};
+use crate::store::{self, Created, Source, SourceFilter, SourceSettings};
 
 /// A source as a person asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +85,9 @@ impl Service {
     /// Looks at a URL and adds what it is: the feed itself, by its title, or the feed that a page names. Where a page
     /// names several, they are offered. One that cannot be reached now is added all the same, since it may be later.
     pub async fn add_found(&self, new: &NewSource) -> Result<Added, ServiceError> {
+        if new.kind != Kind::Feed {
+            return self.add(new).await;
+        }
         match try_url(&self.config, &new.url).await {
             Ok(trial) if trial.feeds.is_empty() => {
                 self.add(&NewSource { name: new.name.clone().or(trial.title), ..new.clone() }).await
@@ -109,7 +113,10 @@ impl Service {
 
     /// Adds a source as it is given.
     pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
-        let url = link::source_url(&new.url)?;
+        let url = match new.kind {
+            Kind::X => gleaner_core::x::timeline_url(&new.url)?,
+            Kind::Feed | Kind::Website | Kind::Watchlist => link::source_url(&new.url)?,
+        };
         let allow = Allow::new(self.config.fetch.allow_private_networks.clone());
         guard::check_url(&url, &allow).map_err(|refused| {
             ServiceError::Invalid(format!(
@@ -126,7 +133,7 @@ impl Service {
         let next_poll_at = if new.at_once { now } else { first_poll(now, interval, self.chance.jitter()).at };
         let source = store::NewSource {
             canonical_url: link::canonical(url.as_str()),
-            host: self.host_key(url.as_str()),
+            host: host_key(&self.config, new.kind, url.as_str()),
             next_poll_at,
             settings: SourceSettings {
                 kind: new.kind,
@@ -156,11 +163,6 @@ impl Service {
         limit: u32,
     ) -> Result<Vec<Source>, ServiceError> {
         Ok(self.store.sources(filter, after, limit).await?)
-    }
-
-    /// Which of a host's rows asks for a URL: where it may be asked several times at once, they share the work.
-    fn host_key(&self, url: &str) -> HostKey {
-        HostKey::of(url, |host| self.config.source.host_overrides.get(host).map_or(1, |host| host.concurrency))
     }
 
     fn check_policy(&self, name: Option<&str>) -> Result<(), ServiceError> {

@@ -74,12 +74,16 @@ pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError>
     match read::feed::read(&page, &Rules::default()) {
         Ok(document) => Ok(judge(config, document, response.url.to_string(), now)),
         Err(fault) => {
+            // A feed is for programs; a page may be for people only.
+            let refused = fetcher.allowed(&response.url, now).await.err().map(|failure| failure.message);
             let feeds = discover::feeds(&response.body, &response.url);
             if feeds.is_empty() {
-                return Err(unreadable(format!("{fault}, and it names no feed")));
+                let but = refused.map(|why| format!("; as a page it is not to be polled: {why}"));
+                return Err(unreadable(format!("{fault}, and it names no feed{}", but.unwrap_or_default())));
             }
             let feeds = feeds.into_iter().map(TrialFeed::from).collect();
-            let (title, entries, notes) = (None, Vec::new(), Vec::new());
+            let note = refused.map(|why| format!("as a page it is not to be polled: {why}"));
+            let (title, entries, notes) = (None, Vec::new(), note.into_iter().collect());
             Ok(Trial { url: response.url.to_string(), title, entries, feeds, notes })
         }
     }

@@ -1,7 +1,7 @@
 //! What goes into a store and comes out of it, beside the core's own values.
 
 use gleaner_core::health::{Decision, Health, Status, StatusEvent};
-use gleaner_core::identity::{Seen, Skipped, link_key};
+use gleaner_core::identity::{Seen, Skipped};
 use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::{ContentHash, NewPost};
@@ -68,16 +68,6 @@ pub struct HostKey {
     pub name: String,
     /// Which of the host's slots, where it may be asked several times at once.
     pub slot: u32,
-}
-
-impl HostKey {
-    /// Who asks for a URL. Where a host has several `slots`, its URLs share them.
-    pub fn of(url: &str, slots: impl FnOnce(&str) -> u32) -> Self {
-        let name = link::host(url).unwrap_or_default();
-        let slots = i64::from(slots(&name).max(1));
-        let slot = if slots == 1 { 0 } else { link_key(url).rem_euclid(slots) };
-        Self { name, slot: u32::try_from(slot).unwrap_or(0) }
-    }
 }
 
 /// A source to be created.

@@ -4,6 +4,7 @@
 
 mod add;
 mod config;
+mod links;
 mod list;
 mod paint;
 mod policy;
@@ -61,6 +62,8 @@ enum Command {
     Serve(serve::Args),
     /// Look at a URL: what would be stored of it, and what skipped; stores nothing
     Try(try_url::Args),
+    /// Look at an index page: which links a watchlist would follow
+    Links(links::Args),
     /// Add a source
     Add(add::Args),
     /// List sources, and how they are
@@ -83,6 +86,9 @@ pub enum Failure {
     /// What was asked for could not be done.
     #[error(transparent)]
     Service(#[from] ServiceError),
+    /// Standard input cannot be read.
+    #[error("cannot read the input: {0}")]
+    Input(io::Error),
     /// Standard output cannot be written to.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -94,7 +100,7 @@ impl Failure {
         match self {
             Self::Usage(_) | Self::Config(_) => 2,
             Self::Service(ServiceError::BadUrl(_) | ServiceError::Invalid(_)) => 2,
-            Self::Service(_) | Self::Output(_) => 1,
+            Self::Service(_) | Self::Input(_) | Self::Output(_) => 1,
         }
     }
 }
@@ -156,6 +162,7 @@ fn run(cli: &Cli, env: Env) -> Result<(), Failure> {
         Command::Policy(args) => policy::run(args, &mut context)?,
         Command::Serve(args) => block_on(serve::run(args, &mut context))?,
         Command::Try(args) => block_on(try_url::run(args, &mut context))?,
+        Command::Links(args) => block_on(links::run(args, &mut context))?,
         Command::Add(args) => block_on(add::run(args, &mut context))?,
         Command::List(args) => block_on(list::run(args, &mut context))?,
     }

@@ -3,6 +3,7 @@
 //! The command line, and later the API and the dashboard, only translate. Absent on purpose: how things look.
 
 mod hand;
+mod links;
 mod sources;
 mod trial;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use gleaner_core::link::BadUrl;
 
 pub use crate::store::{Source, SourceFilter, StoreError};
+pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 

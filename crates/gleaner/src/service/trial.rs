@@ -86,7 +86,7 @@ pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError>
 }
 
 /// Where our own guard refused, trying again is no use.
-fn failed_to_fetch(url: &Url, failed: Failed) -> ServiceError {
+pub(super) fn failed_to_fetch(url: &Url, failed: Failed) -> ServiceError {
     let (failure, url) = (Failure::from(failed), url.to_string());
     match failure.kind {
         ErrorKind::Blocked => ServiceError::Unreadable { url, why: failure.message },

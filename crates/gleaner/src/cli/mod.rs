@@ -6,6 +6,7 @@ mod add;
 mod config;
 mod extract;
 mod key;
+mod links;
 mod list;
 mod paint;
 mod policy;
@@ -65,6 +66,8 @@ enum Command {
     Try(try_url::Args),
     /// Find the article of a page: its text, title, author and date; stores nothing
     Extract(extract::Args),
+    /// Look at an index page: which links a watchlist would follow
+    Links(links::Args),
     /// Add a source
     Add(add::Args),
     /// List sources, and how they are
@@ -166,6 +169,7 @@ fn run(cli: &Cli, env: Env) -> Result<(), Failure> {
         Command::Serve(args) => block_on(serve::run(args, &mut context))?,
         Command::Try(args) => block_on(try_url::run(args, &mut context))?,
         Command::Extract(args) => block_on(extract::run(args, &mut context))?,
+        Command::Links(args) => block_on(links::run(args, &mut context))?,
         Command::Add(args) => block_on(add::run(args, &mut context))?,
         Command::List(args) => block_on(list::run(args, &mut context))?,
         Command::Key(args) => block_on(key::run(args, &mut context))?,

@@ -15,10 +15,13 @@ mod offers;
 mod outline;
 mod region;
 mod score;
+mod select;
 mod title;
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
+use gleaner_core::link::canonical;
 use gleaner_core::time::Time;
 use url::Url;
 
@@ -28,8 +31,9 @@ use self::data::Listed;
 use self::items::Item;
 use self::outline::Outline;
 use self::score::Signs;
+pub use self::select::BadSelector;
 use self::title::Title;
-use super::Page;
+use super::{Page, tree};
 
 /// A link to an article.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,27 +49,74 @@ pub struct Link {
 /// So many links in a page's data are a list.
 const LIST: usize = 3;
 
-/// Links that look like articles, in page order, each once; none where nothing looks like one.
-pub fn guess(page: &Page<'_>) -> Vec<Link> {
-    let html = String::from_utf8_lossy(page.body);
-    let outline = Outline::of(&html);
-    let home = Home::new(page.url, outline.base);
-    let (mut candidates, leads) = candidate::all(&outline, &home);
-    let items = items::of(&outline, &candidates, &leads, may_be_article);
-    for (candidate, item) in candidates.iter_mut().zip(&items) {
-        if let Some(heading) = item.heading.filter(|_| candidate.title.is_empty()) {
-            candidate.title = Title::beside(&outline.headings[heading].text);
+/// Whether a selector can be used; what is wrong where it cannot.
+pub fn check_selector(selector: &str) -> Result<(), String> {
+    select::matcher(selector).map(drop).map_err(|bad| bad.to_string())
+}
+
+/// Links by a CSS selector, in page order, each once. It may match anchors, what has one in it, or what is in one.
+pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, BadSelector> {
+    let matcher = select::matcher(selector)?;
+    let html = text(page);
+    let urls = select::addresses(&tree::parse(&html), &matcher, page.url);
+    let selected: HashSet<String> = urls.iter().map(|url| canonical(url.as_str())).collect();
+    let found = Found::on(page, &html, |candidate| selected.contains(&candidate.address.key));
+    let mut described: HashMap<String, Link> = HashMap::new();
+    for (candidate, item) in found.candidates.into_iter().zip(&found.items) {
+        if selected.contains(&candidate.address.key) {
+            described.insert(candidate.address.key.clone(), link(candidate, item));
         }
     }
-    let listed = data::lists(&outline.data);
-    let chosen = choose(&home, &candidates, &items, &listed);
-    let found: Vec<Link> = candidates
-        .into_iter()
-        .zip(items)
-        .zip(chosen)
-        .filter_map(|((candidate, item), chosen)| chosen.then(|| link(candidate, &item)))
-        .collect();
-    if found.is_empty() { from_data(&home, &listed) } else { found }
+    let links = urls.into_iter().map(|url| {
+        let (title, published_at) = match described.remove(&canonical(url.as_str())) {
+            Some(link) => (link.title, link.published_at),
+            None => (None, None),
+        };
+        Link { url, title, published_at }
+    });
+    Ok(links.collect())
+}
+
+/// Links that look like articles, in page order, each once; none where nothing looks like one.
+pub fn guess(page: &Page<'_>) -> Vec<Link> {
+    let html = text(page);
+    let found = Found::on(page, &html, may_be_article);
+    let listed = data::lists(&found.outline.data);
+    let chosen = choose(&found, &listed);
+    if !chosen.contains(&true) {
+        return from_data(&found.home, &listed);
+    }
+    let all = found.candidates.into_iter().zip(&found.items).zip(chosen);
+    all.filter_map(|((candidate, item), chosen)| chosen.then(|| link(candidate, item))).collect()
+}
+
+/// The page as text.
+fn text<'a>(page: &Page<'a>) -> Cow<'a, str> {
+    String::from_utf8_lossy(page.body)
+}
+
+/// What there is on a page.
+struct Found<'a> {
+    outline: Outline<'a>,
+    home: Home<'a>,
+    candidates: Vec<Candidate>,
+    items: Vec<Item>,
+}
+
+impl<'a> Found<'a> {
+    /// Items are told apart by the candidates that `counts` is true of.
+    fn on(page: &Page<'a>, html: &'a str, counts: impl Fn(&Candidate) -> bool) -> Self {
+        let outline = Outline::of(html);
+        let home = Home::new(page.url, outline.base.as_deref());
+        let (mut candidates, leads) = candidate::all(&outline, &home);
+        let items = items::of(&outline, &candidates, &leads, counts);
+        for (candidate, item) in candidates.iter_mut().zip(&items) {
+            if let Some(heading) = item.heading.filter(|_| candidate.title.is_empty()) {
+                candidate.title = Title::beside(&outline.headings[heading].text);
+            }
+        }
+        Self { outline, home, candidates, items }
+    }
 }
 
 /// Whether a link may be what an item of a list is about.
@@ -75,27 +126,20 @@ fn may_be_article(candidate: &Candidate) -> bool {
     named && !candidate.address.listing && !candidate.prose
 }
 
-fn choose(
-    home: &Home<'_>,
-    candidates: &[Candidate],
-    items: &[Item],
-    listed: &[Listed],
-) -> Vec<bool> {
+/// Which of the candidates look like articles.
+fn choose(found: &Found<'_>, listed: &[Listed]) -> Vec<bool> {
     let mut in_data: HashMap<String, bool> = HashMap::new();
     for entry in listed {
-        if let Some(address) = home.address(entry.href.as_bytes()) {
+        if let Some(address) = found.home.address(&entry.href) {
             in_data.insert(address.key, entry.other);
         }
     }
-    let signs: Vec<Signs<'_>> = candidates
-        .iter()
-        .zip(items)
-        .map(|(candidate, item)| {
-            let other = in_data.get(&candidate.address.key).copied();
-            Signs { candidate, item, listed: other == Some(false), offered: other == Some(true) }
-        })
-        .collect();
-    score::choose(&signs, home.is_offer())
+    let mut signs = Vec::with_capacity(found.candidates.len());
+    for (candidate, item) in found.candidates.iter().zip(&found.items) {
+        let other = in_data.get(&candidate.address.key).copied();
+        signs.push(Signs { candidate, item, listed: other == Some(false), offered: other == Some(true) });
+    }
+    score::choose(&signs, found.home.is_offer())
 }
 
 fn link(candidate: Candidate, item: &Item) -> Link {
@@ -109,10 +153,10 @@ fn link(candidate: Candidate, item: &Item) -> Link {
 
 /// The articles of the page's own site that its data lists.
 fn from_data(home: &Home<'_>, listed: &[Listed]) -> Vec<Link> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let mut found = Vec::new();
     for entry in listed.iter().filter(|entry| !entry.other) {
-        if let Some(address) = home.address(entry.href.as_bytes())
+        if let Some(address) = home.address(&entry.href)
             && address.same_site
             && !address.listing
             && !address.offer

@@ -5,6 +5,7 @@
 mod extraction;
 mod hand;
 mod keys;
+mod links;
 mod sources;
 mod trial;
 
@@ -16,6 +17,7 @@ pub use crate::fetch::Credential;
 pub use crate::store::{Source, SourceFilter, StoreError};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use keys::SERVICES;
+pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 

@@ -50,13 +50,13 @@ pub(super) struct Address {
 }
 
 impl<'a> Home<'a> {
-    pub(super) fn new(url: &'a Url, base: Option<&[u8]>) -> Self {
+    pub(super) fn new(url: &'a Url, base: Option<&str>) -> Self {
         let base = base.and_then(|href| join(url, href)).unwrap_or_else(|| url.clone());
         Self { url, base, segments: segments(url) }
     }
 
     /// Where a link leads, unless to this page or one above it, or not on the web.
-    pub(super) fn address(&self, href: &[u8]) -> Option<Address> {
+    pub(super) fn address(&self, href: &str) -> Option<Address> {
         let mut url = join(&self.base, href)?;
         url.set_fragment(None);
         let same_site = is_same_site(self.url, &url);
@@ -72,7 +72,11 @@ impl<'a> Home<'a> {
         let theirs = segments(url);
         let here = theirs.len() == self.segments.len();
         self.segments.starts_with(&theirs)
-            && if here { is_page_number(url) || url.query() == self.url.query() } else { url.query().is_none() }
+            && if here {
+                is_page_number(url) || url.query() == self.url.query()
+            } else {
+                url.query().is_none()
+            }
             || theirs.is_empty() && url.query().is_none()
     }
 
@@ -110,7 +114,8 @@ impl<'a> Home<'a> {
 
     /// Whether the page itself is one of offers.
     pub(super) fn is_offer(&self) -> bool {
-        is_offer(&self.segments) || self.segments.last().is_some_and(|last| last.split('-').any(is_offer_word))
+        is_offer(&self.segments)
+            || self.segments.last().is_some_and(|last| last.split('-').any(is_offer_word))
     }
 
     /// Whether an address differs from the page's own only in its last segment, and that is short: the next
@@ -128,13 +133,12 @@ fn is_one_of(segment: &str, words: &[&str]) -> bool {
 }
 
 /// An absolute address on the web.
-fn join(base: &Url, href: &[u8]) -> Option<Url> {
-    let href = href.trim_ascii();
-    if href.is_empty() || href.starts_with(b"#") || href.len() > LONGEST {
+pub(super) fn join(base: &Url, href: &str) -> Option<Url> {
+    let href = href.trim();
+    if href.is_empty() || href.starts_with('#') || href.len() > LONGEST {
         return None;
     }
-    let text = String::from_utf8_lossy(href);
-    let url = base.join(&htmlize::unescape_attribute(text)).ok()?;
+    let url = base.join(href).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
 }
 
@@ -157,8 +161,20 @@ fn is_same_site(one: &Url, other: &Url) -> bool {
 
 /// Whether an address differs from its list's only in which part of it is shown.
 fn is_page_number(url: &Url) -> bool {
-    const NAMES: [&str; 12] =
-        ["page", "paged", "p", "offset", "start", "sort", "order", "orderby", "filter", "after", "replytocom", "lang"];
+    const NAMES: [&str; 12] = [
+        "page",
+        "paged",
+        "p",
+        "offset",
+        "start",
+        "sort",
+        "order",
+        "orderby",
+        "filter",
+        "after",
+        "replytocom",
+        "lang",
+    ];
     url.query_pairs().any(|(name, value)| {
         let number = name != "p" || value.len() < 4;
         number && NAMES.contains(&name.to_ascii_lowercase().as_str())
@@ -170,9 +186,8 @@ fn is_number(segment: &str) -> bool {
 }
 
 fn is_file(segment: &str) -> bool {
-    const ENDINGS: [&str; 14] = [
-        "jpg", "jpeg", "png", "gif", "webp", "svg", "pdf", "zip", "mp3", "mp4", "xml", "rss", "atom", "ics",
-    ];
+    const ENDINGS: [&str; 14] =
+        ["jpg", "jpeg", "png", "gif", "webp", "svg", "pdf", "zip", "mp3", "mp4", "xml", "rss", "atom", "ics"];
     let ending = segment.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
 }
@@ -250,7 +265,31 @@ const ARTICLES: &[&str] = &[
 
 /// Words of segments below which something is sold, or somebody sought.
 const OFFERS: &[&str] = &[
-    "buy", "career", "careers", "classifieds", "collections", "dp", "item", "items", "itm", "job", "jobs", "listing",
-    "listings", "product", "products", "produkt", "produkte", "producto", "productos", "produit", "produits",
-    "property", "properties", "shop", "store", "vacancies", "vacancy",
+    "buy",
+    "career",
+    "careers",
+    "classifieds",
+    "collections",
+    "dp",
+    "item",
+    "items",
+    "itm",
+    "job",
+    "jobs",
+    "listing",
+    "listings",
+    "product",
+    "products",
+    "produkt",
+    "produkte",
+    "producto",
+    "productos",
+    "produit",
+    "produits",
+    "property",
+    "properties",
+    "shop",
+    "store",
+    "vacancies",
+    "vacancy",
 ];

@@ -4,6 +4,7 @@
 //! purpose: the rest of the standard's repairs. A tree costs ten times as much, and what it moves around is
 //! rarely a list of links.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::classes::{name_key, own_hash};
@@ -88,7 +89,8 @@ impl<'a> Builder<'a> {
         } else if tag.is("img") {
             self.image(tag);
         } else if tag.is("base") {
-            self.outline.base = self.outline.base.or_else(|| tag.attribute("href"));
+            let base = self.outline.base.take();
+            self.outline.base = base.or_else(|| tag.attribute("href").map(decoded));
         } else if !VOID.iter().any(|name| tag.is(name)) {
             self.element(tag, at);
         }
@@ -147,7 +149,7 @@ impl<'a> Builder<'a> {
         let rel = tag.attribute("rel").unwrap_or_default().to_ascii_lowercase();
         let anchor = Anchor {
             node,
-            href,
+            href: decoded(href),
             text: plain_text(&String::from_utf8_lossy(label)),
             label: true,
             image: false,
@@ -182,7 +184,8 @@ impl<'a> Builder<'a> {
         let Some((node, from)) = self.heading.take() else { return };
         let place = self.outline.headings.len();
         // Anchors that closed in it are the last ones; one that is open is around it.
-        let linked = self.anchor.is_some() || self.outline.anchors.last().is_some_and(|last| last.node > node);
+        let linked =
+            self.anchor.is_some() || self.outline.anchors.last().is_some_and(|last| last.node > node);
         self.outline.headings.push(Heading { node, text: self.words(from, at), linked });
         if let Some((anchor, _)) = &mut self.anchor {
             anchor.heading.get_or_insert(place);
@@ -305,11 +308,14 @@ impl<'a> Builder<'a> {
     }
 }
 
-const VOID: [&str; 13] = [
-    "area", "br", "col", "embed", "hr", "input", "link", "meta", "param", "source", "style", "track", "wbr",
-];
+/// The value of an attribute as text.
+fn decoded(value: &[u8]) -> Cow<'_, str> {
+    htmlize::unescape_attribute(String::from_utf8_lossy(value))
+}
+
+const VOID: [&str; 13] =
+    ["area", "br", "col", "embed", "hr", "input", "link", "meta", "param", "source", "style", "track", "wbr"];
 
 fn is_inert(tag: &Tag<'_>) -> bool {
     tag.kind == Kind::Inert || tag.is("svg")
 }
-

@@ -37,7 +37,7 @@ pub(super) fn all(outline: &Outline<'_>, home: &Home<'_>) -> (Vec<Candidate>, Ve
     let mut borrowed = Borrowed::default();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (at, anchor) in outline.anchors.iter().enumerate() {
-        let Some(address) = home.address(anchor.href) else { continue };
+        let Some(address) = home.address(&anchor.href) else { continue };
         let mut title = Title::of(anchor, outline);
         if title.is_empty() && !address.listing {
             title = borrowed.take(anchor, outline, &address.key).unwrap_or(title);

@@ -25,8 +25,7 @@ pub(super) fn own_hash(tag: &Tag<'_>) -> u64 {
 /// Whether a class tells one item of a list from the next.
 fn is_passing(class: &[u8]) -> bool {
     const PREFIXES: [&[u8]; 7] = [b"category-", b"tag-", b"post-", b"format-", b"has-", b"is-", b"author-"];
-    const WORDS: [&[u8]; 8] =
-        [b"first", b"last", b"odd", b"even", b"active", b"alt", b"sticky", b"featured"];
+    const WORDS: [&[u8]; 8] = [b"first", b"last", b"odd", b"even", b"active", b"alt", b"sticky", b"featured"];
     class.iter().any(u8::is_ascii_digit)
         || PREFIXES.iter().any(|prefix| class.starts_with(prefix))
         || WORDS.contains(&class)

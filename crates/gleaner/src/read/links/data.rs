@@ -71,14 +71,27 @@ fn listed(element: &Value) -> Option<Listed> {
         .map(str::to_owned)
         .or_else(|| ["url", "@id", "mainEntityOfPage"].iter().find_map(|name| text(item, name)))
         .or_else(|| text(element, "url"))?;
-    let title = ["headline", "name"].iter().find_map(|name| text(item, name)).or_else(|| text(element, "name"));
+    let title =
+        ["headline", "name"].iter().find_map(|name| text(item, name)).or_else(|| text(element, "name"));
     Some(Listed { href, title, other: is_other(item) })
 }
 
 fn is_other(item: &Value) -> bool {
     const ARTICLES: [&str; 14] = [
-        "ListItem", "Article", "NewsArticle", "BlogPosting", "Report", "Recipe", "CreativeWork", "WebPage", "HowTo",
-        "Review", "TechArticle", "ScholarlyArticle", "DiscussionForumPosting", "LiveBlogPosting",
+        "ListItem",
+        "Article",
+        "NewsArticle",
+        "BlogPosting",
+        "Report",
+        "Recipe",
+        "CreativeWork",
+        "WebPage",
+        "HowTo",
+        "Review",
+        "TechArticle",
+        "ScholarlyArticle",
+        "DiscussionForumPosting",
+        "LiveBlogPosting",
     ];
     item.get("@type").is_some() && !has_type(item, &ARTICLES)
 }

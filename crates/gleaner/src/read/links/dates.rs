@@ -52,7 +52,8 @@ pub(super) fn is_ago(text: &str) -> bool {
 /// only a month, none.
 pub(super) fn of_url(url: &Url) -> Option<i64> {
     let path = url.path();
-    let parts: Vec<&str> = path.split(['/', '-', '_', '.']).filter(|part| !part.is_empty()).take(24).collect();
+    let parts: Vec<&str> =
+        path.split(['/', '-', '_', '.']).filter(|part| !part.is_empty()).take(24).collect();
     parts.windows(3).find_map(|window| match window {
         [year, month, day] if is_year(year) => {
             let month = month_number(month)?;

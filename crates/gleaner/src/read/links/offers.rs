@@ -23,8 +23,18 @@ fn is_price(text: &str) -> bool {
 
 fn is_button(text: &str) -> bool {
     const BUTTONS: [&str; 12] = [
-        "add to bag", "add to basket", "add to cart", "apply now", "buy now", "choose options", "in den warenkorb",
-        "in stock", "out of stock", "quick view", "select options", "sold out",
+        "add to bag",
+        "add to basket",
+        "add to cart",
+        "apply now",
+        "buy now",
+        "choose options",
+        "in den warenkorb",
+        "in stock",
+        "out of stock",
+        "quick view",
+        "select options",
+        "sold out",
     ];
     let lower = text.to_ascii_lowercase();
     BUTTONS.iter().any(|button| lower.starts_with(button))

@@ -2,6 +2,8 @@
 //!
 //! Absent on purpose: a tree by the standard, and all attributes but those that tell a list from a menu.
 
+use std::borrow::Cow;
+
 use super::build::Builder;
 use super::region::Region;
 use crate::read::element::Kind;
@@ -52,7 +54,8 @@ pub(super) enum Name {
 #[derive(Debug, Clone)]
 pub(super) struct Anchor<'a> {
     pub node: NodeId,
-    pub href: &'a [u8],
+    /// Decoded.
+    pub href: Cow<'a, str>,
     /// Its text, else what its label or its image says.
     pub text: String,
     /// It has no text of its own.
@@ -83,7 +86,7 @@ pub(super) struct Outline<'a> {
     /// The contents of `<script type="application/ld+json">`.
     pub data: Vec<&'a str>,
     /// `<base href>`.
-    pub base: Option<&'a [u8]>,
+    pub base: Option<Cow<'a, str>>,
 }
 
 impl<'a> Outline<'a> {

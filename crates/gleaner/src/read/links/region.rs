@@ -98,7 +98,9 @@ fn by_name(tag: &Tag<'_>) -> Region {
 
 fn by_role(role: &[u8]) -> Region {
     match role.to_ascii_lowercase().trim_ascii() {
-        b"navigation" | b"menu" | b"menubar" | b"banner" | b"search" | b"toolbar" | b"tablist" => Region::MENU,
+        b"navigation" | b"menu" | b"menubar" | b"banner" | b"search" | b"toolbar" | b"tablist" => {
+            Region::MENU
+        }
         b"contentinfo" => Region::FOOT,
         b"complementary" => Region::SIDE,
         b"main" | b"article" => Region::MATTER,

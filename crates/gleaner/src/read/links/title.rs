@@ -34,7 +34,9 @@ impl Title {
         let (rank, text) = match heading.filter(|heading| !heading.text.is_empty()) {
             Some(heading) if heading.node > anchor.node || anchor.label => (Rank::Heading, &heading.text),
             // A heading around much more than the link is not the link's.
-            Some(heading) if heading.text.len() <= 3 * anchor.text.len() + 20 => (Rank::Heading, &anchor.text),
+            Some(heading) if heading.text.len() <= 3 * anchor.text.len() + 20 => {
+                (Rank::Heading, &anchor.text)
+            }
             _ if anchor.label => (Rank::Label, &anchor.text),
             _ => (Rank::Text, &anchor.text),
         };
@@ -115,15 +117,46 @@ impl Borrowed {
 
 /// How texts begin that ask to go on reading.
 const MORE: [&str; 22] = [
-    "continua", "continue", "devamı", "full article", "full story", "keep reading", "learn more", "lees meer",
-    "leer más", "leggi", "leia mais", "lire", "mehr", "more", "read", "see more", "subscribe to read", "view article",
-    "view post", "weiterlesen", "読む", "далее",
+    "continua",
+    "continue",
+    "devamı",
+    "full article",
+    "full story",
+    "keep reading",
+    "learn more",
+    "lees meer",
+    "leer más",
+    "leggi",
+    "leia mais",
+    "lire",
+    "mehr",
+    "more",
+    "read",
+    "see more",
+    "subscribe to read",
+    "view article",
+    "view post",
+    "weiterlesen",
+    "読む",
+    "далее",
 ];
 
 /// How short texts begin that say nothing of what they lead to.
 const NOTHING: [&str; 14] = [
-    "click", "comment", "find out", "go to", "here", "leave a", "no comment", "permalink", "see ", "share", "show",
-    "source", "view", "watch",
+    "click",
+    "comment",
+    "find out",
+    "go to",
+    "here",
+    "leave a",
+    "no comment",
+    "permalink",
+    "see ",
+    "share",
+    "show",
+    "source",
+    "view",
+    "watch",
 ];
 
 /// Longer texts are titles, whatever they begin with.
@@ -139,7 +172,9 @@ fn is_of_comments(text: &str) -> bool {
     let lower = text.to_lowercase();
     let words = lower.trim_start_matches(|c: char| !c.is_alphabetic());
     lower.chars().count() <= SHORT
-        && ["comment", "no comment", "permalink", "leave a"].iter().any(|beginning| words.starts_with(beginning))
+        && ["comment", "no comment", "permalink", "leave a"]
+            .iter()
+            .any(|beginning| words.starts_with(beginning))
 }
 
 /// Whether a text could stand on any link.

@@ -1,0 +1,113 @@
+//! Links by a CSS selector.
+//!
+//! A selector may match the links themselves, or what they stand in, or something in them: people write the one
+//! that their browser shows them. Absent on purpose: other sites and pages passed over. Who selects, decides.
+
+use std::collections::HashSet;
+
+use dom_query::{Document, Matcher, NodeId, NodeRef};
+use gleaner_core::link::canonical;
+use url::Url;
+
+use super::address;
+
+/// A selector that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{selector}' is no CSS selector{why}")]
+pub struct BadSelector {
+    /// The text.
+    pub selector: String,
+    why: &'static str,
+}
+
+/// The selector, ready to be used.
+pub(super) fn matcher(selector: &str) -> Result<Matcher, BadSelector> {
+    let bad = |why| BadSelector { selector: selector.to_owned(), why };
+    if selector.trim().is_empty() {
+        return Err(bad(": it is empty; try 'article h2 a'"));
+    }
+    Matcher::new(selector).map_err(|_| bad("; try one such as 'article h2 a' or '.post-title a'"))
+}
+
+/// An element of the page, in its order.
+struct Element<'a> {
+    node: NodeRef<'a>,
+    parent: usize,
+    /// The best anchor in it: how good, and which.
+    best: Option<(Rank, usize)>,
+    /// The nearest anchor around it, or itself.
+    around: Option<usize>,
+}
+
+/// How likely an anchor is the one that an element is about; a title before a category's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Bare,
+    Worded,
+    Headed,
+}
+
+/// Where the links lead that a selector selects, in page order, each once.
+pub(super) fn addresses(document: &Document, matcher: &Matcher, url: &Url) -> Vec<Url> {
+    let selected: HashSet<NodeId> =
+        document.select_matcher(matcher).nodes().iter().map(|node| node.id).collect();
+    let mut elements = elements(document);
+    spread(&mut elements);
+    let base = document.base_uri().and_then(|base| url.join(&base).ok()).unwrap_or_else(|| url.clone());
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for element in elements.iter().filter(|element| selected.contains(&element.node.id)) {
+        let Some(anchor) = element.best.map(|(_, anchor)| anchor).or(element.around) else { continue };
+        let href = elements[anchor].node.attr("href").unwrap_or_default();
+        if let Some(mut url) = address::join(&base, &href) {
+            url.set_fragment(None);
+            if seen.insert(canonical(url.as_str())) {
+                found.push(url);
+            }
+        }
+    }
+    found
+}
+
+/// All elements in page order, each after what it is in.
+fn elements(document: &Document) -> Vec<Element<'_>> {
+    let mut found: Vec<Element<'_>> = Vec::new();
+    let mut waiting = vec![(document.root(), 0)];
+    while let Some((node, parent)) = waiting.pop() {
+        let place = found.len();
+        let is_anchor = node.is_element() && node.has_attr("href") && node.has_name("a");
+        let around = if is_anchor { Some(place) } else { found.get(parent).and_then(|parent| parent.around) };
+        waiting.extend(node.children_it(true).filter(NodeRef::may_have_children).map(|child| (child, place)));
+        found.push(Element { node, parent, best: None, around });
+    }
+    found
+}
+
+/// Tells each element of the best anchor in it.
+fn spread(elements: &mut [Element<'_>]) {
+    for at in (0..elements.len()).rev() {
+        if elements[at].around == Some(at) {
+            let headed = elements[at].best.is_some_and(|(rank, _)| rank == Rank::Headed);
+            let rank = match &elements[at].node {
+                _ if headed => Rank::Headed,
+                node if !node.text().trim().is_empty() => Rank::Worded,
+                _ => Rank::Bare,
+            };
+            elements[at].best = Some((rank, at));
+        }
+        if is_heading(&elements[at].node) {
+            // The anchor in it, or a mark for the anchor that it is in.
+            let anchor = elements[at].best.map(|(_, anchor)| anchor).or(elements[at].around);
+            elements[at].best = anchor.map(|anchor| (Rank::Headed, anchor));
+        }
+        let (parent, best) = (elements[at].parent, elements[at].best);
+        // Of two that are as good the first counts, and later ones were seen before.
+        if parent < at && best.map(|(rank, _)| rank) >= elements[parent].best.map(|(rank, _)| rank) {
+            elements[parent].best = best.or(elements[parent].best);
+        }
+    }
+}
+
+fn is_heading(node: &NodeRef<'_>) -> bool {
+    ["h1", "h2", "h3", "h4", "h5", "h6"].iter().any(|name| node.has_name(name))
+}

@@ -82,7 +82,8 @@ pub(super) async fn article(
 
 async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, more: bool) -> Result<Article, Failure> {
     let url = Url::parse(&work.url).map_err(|error| {
-        gleaner_core::classify::Fault::Blocked(format!("'{}' is no URL: {error}", work.url)).into_failure(None)
+        gleaner_core::classify::Fault::Blocked(format!("'{}' is no URL: {error}", work.url))
+            .into_failure(None)
     })?;
     let now = inner.cx.clock.now();
     if !work.ignore_robots && work.kind != Kind::Feed {
@@ -119,7 +120,8 @@ fn outcome(
             }
             None => {
                 tracing::warn!(%url, error_type = failure.kind.name(), error = %Shown(&failure.message), "page given up after three tries");
-                own_content(draft, work).map_or(ArticleOutcome::GivenUp, |post| ArticleOutcome::Post(post.into()))
+                own_content(draft, work)
+                    .map_or(ArticleOutcome::GivenUp, |post| ArticleOutcome::Post(post.into()))
             }
         },
     }
@@ -132,8 +134,11 @@ fn post(draft: &Draft, work: &ArticleWork, article: Article, now: Time) -> Optio
     let first = |own: Option<String>, page: Option<String>| if of_feed { own.or(page) } else { page.or(own) };
     let title = first(draft.title.clone(), article.title);
     let author = first(draft.author.clone(), article.author);
-    let published_at =
-        draft.published_at.filter(|_| of_feed).or(believable(article.published_at, now)).or(draft.published_at);
+    let published_at = draft
+        .published_at
+        .filter(|_| of_feed)
+        .or(believable(article.published_at, now))
+        .or(draft.published_at);
     if !draft.filter.passes(published_at) {
         return None;
     }
@@ -146,7 +151,16 @@ fn post(draft: &Draft, work: &ArticleWork, article: Article, now: Time) -> Optio
     let url = Some(work.url.clone());
     let content_hash = content_hash(title.as_deref(), url.as_deref(), &body);
     let guid = draft.guid.clone();
-    Some(NewPost { guid, url, title, body, raw_content: Some(raw_content), author, published_at, content_hash })
+    Some(NewPost {
+        guid,
+        url,
+        title,
+        body,
+        raw_content: Some(raw_content),
+        author,
+        published_at,
+        content_hash,
+    })
 }
 
 /// What a feed says of an entry whose page cannot be had.

@@ -44,7 +44,8 @@ fn content(tree: &Tree) -> String {
     let articles = tree.select("article");
     let outermost =
         articles.nodes().iter().filter(|node| !node.ancestors_it(None).any(|above| is(&above, &["article"])));
-    let html: String = outermost.filter(|node| !is_around(node)).map(|node| node.html().to_string()).collect();
+    let html: String =
+        outermost.filter(|node| !is_around(node)).map(|node| node.html().to_string()).collect();
     if !plain_text(&html).is_empty() {
         return html;
     }
@@ -113,7 +114,10 @@ mod tests {
     #[test]
     fn the_articles_are_the_content() {
         assert_eq!(text("<nav>menu</nav><article><p>one</p></article><footer>end</footer>"), "one");
-        assert_eq!(text("<article>one<article>within</article></article><article>two</article>"), "onewithin two");
+        assert_eq!(
+            text("<article>one<article>within</article></article><article>two</article>"),
+            "onewithin two"
+        );
         assert_eq!(text("<aside><article>ad</article></aside><article>one</article>"), "one");
     }
 
@@ -134,11 +138,7 @@ mod tests {
         };
         check("<title> A &amp; B </title>", Some("A & B"), None);
         check("<meta name=author content=' '><meta name=Author content='Ada '>", None, Some("Ada"));
-        check(
-            "<meta property=article:author content=Bo><meta name=author content=Ada>",
-            None,
-            Some("Ada"),
-        );
+        check("<meta property=article:author content=Bo><meta name=author content=Ada>", None, Some("Ada"));
         check("<meta property=article:author content=Bo>", None, Some("Bo"));
     }
 

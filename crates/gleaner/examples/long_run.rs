@@ -241,6 +241,7 @@ pub(crate) async fn run(store: Arc<dyn Store>, plan: Plan, progress: impl Fn(u64
     let config = config()?;
     let service =
         Service::new(Arc::clone(&store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(plan.seed));
+    let actor = service.local().await?;
     for source in 0..plan.sources {
         let address = addresses[(source / SOURCES_PER_HOST) as usize];
         let minutes = u32::try_from(INTERVAL.as_mins())?;
@@ -249,7 +250,7 @@ pub(crate) async fn run(store: Arc<dyn Store>, plan: Plan, progress: impl Fn(u64
             at_once: false,
             ..NewSource::feed(format!("http://{address}/{source}"))
         };
-        service.add(&new).await?;
+        service.by(&actor).add(&new).await?;
     }
     let mut engine = engine(&store, &config, &clock, plan.seed)?;
     let end = begin() + Span::from_days(plan.days);

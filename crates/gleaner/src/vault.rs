@@ -12,6 +12,8 @@ use std::sync::OnceLock;
 
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
 
 use crate::config::secret::Secret;
 use crate::config::{Store, StoreUrl};
@@ -95,7 +97,7 @@ enum Place {
 /// Seals and opens. The key is looked for when it is first needed.
 pub struct Vault {
     place: Place,
-    cipher: OnceLock<XChaCha20Poly1305>,
+    key: OnceLock<Key>,
 }
 
 impl Vault {
@@ -110,14 +112,13 @@ impl Vault {
             }
             (None, StoreUrl::Postgres(_)) => Place::Nowhere,
         };
-        Self { place, cipher: OnceLock::new() }
+        Self { place, key: OnceLock::new() }
     }
 
     /// Encrypts a text for a purpose; the key is made where there is none yet.
     pub fn seal(&self, purpose: &str, text: &[u8]) -> Result<Vec<u8>, VaultError> {
-        let cipher = self.cipher(true)?;
-        let mut nonce = [0; NONCE_BYTES];
-        random(&mut nonce)?;
+        let cipher = XChaCha20Poly1305::new(self.key(true)?.into());
+        let nonce: [u8; NONCE_BYTES] = random()?;
         let payload = Payload { msg: text, aad: purpose.as_bytes() };
         // The only way for this to fail is a text of many gigabytes.
         let sealed = cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| VaultError::Unopened)?;
@@ -132,14 +133,23 @@ impl Vault {
         }
         let (nonce, text) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(VaultError::Unopened)?;
         let payload = Payload { msg: text, aad: purpose.as_bytes() };
-        self.cipher(false)?.decrypt(&XNonce::from(*nonce), payload).map_err(|_| VaultError::Unopened)
+        let cipher = XChaCha20Poly1305::new(self.key(false)?.into());
+        cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| VaultError::Unopened)
     }
 
-    /// The cipher, from a key that is there or, where `make` says so, may be made. A failure is not kept: somebody
-    /// may have put it right.
-    fn cipher(&self, make: bool) -> Result<&XChaCha20Poly1305, VaultError> {
-        if let Some(cipher) = self.cipher.get() {
-            return Ok(cipher);
+    /// A key for something else, from which nobody learns the vault's; it is made where there is none yet.
+    pub fn derive(&self, purpose: &str) -> Result<[u8; KEY_BYTES], VaultError> {
+        // Any length of key will do for this.
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.key(true)?).map_err(|_| VaultError::BadKey)?;
+        mac.update(purpose.as_bytes());
+        Ok(mac.finalize().into_bytes().into())
+    }
+
+    /// The key that is there or, where `make` says so, may be made. A failure is not kept: somebody may have put it
+    /// right.
+    fn key(&self, make: bool) -> Result<&Key, VaultError> {
+        if let Some(key) = self.key.get() {
+            return Ok(key);
         }
         let key = match &self.place {
             Place::Given(text) => from_hex(text.expose().as_bytes()).ok_or(VaultError::BadKey)?,
@@ -150,13 +160,16 @@ impl Vault {
             },
             Place::Nowhere => return Err(VaultError::NoKey),
         };
-        Ok(self.cipher.get_or_init(|| XChaCha20Poly1305::new(&key.into())))
+        Ok(self.key.get_or_init(|| key))
     }
 }
 
 /// Random bytes from the system, as TLS takes them.
-fn random(bytes: &mut [u8]) -> Result<(), VaultError> {
-    rustls::crypto::ring::default_provider().secure_random.fill(bytes).map_err(|_| VaultError::NoChance)
+pub fn random<const N: usize>() -> Result<[u8; N], VaultError> {
+    let mut bytes = [0; N];
+    let chance = rustls::crypto::ring::default_provider().secure_random;
+    chance.fill(&mut bytes).map_err(|_| VaultError::NoChance)?;
+    Ok(bytes)
 }
 
 fn from_hex(text: &[u8]) -> Option<Key> {

@@ -218,6 +218,33 @@ CREATE TABLE webhooks (
     created_at BIGINT  NOT NULL
 );
 
+-- What lets in: access tokens by their id, links to log in and to read feeds by a hash of what they hold. Gone is
+-- revoked.
+CREATE TABLE tokens (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id      BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    kind         TEXT   NOT NULL,
+    name         TEXT   NOT NULL,
+    key          TEXT   NOT NULL UNIQUE,
+    scopes       TEXT   NOT NULL,
+    created_at   BIGINT NOT NULL,
+    expires_at   BIGINT NOT NULL,
+    last_used_at BIGINT,
+    UNIQUE (user_id, kind, name)
+);
+
+-- Answers to requests that must not be carried out twice; no status: it is still under way.
+CREATE TABLE idempotency (
+    user_id    BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    key        TEXT   NOT NULL,
+    request    BLOB   NOT NULL,
+    status     BIGINT,
+    body       BLOB,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (user_id, key)
+);
+CREATE INDEX idempotency_age ON idempotency (created_at);
+
 INSERT INTO meta (name, value) VALUES ('last_seq', '0');
 INSERT INTO users (name, is_admin, created_at) VALUES ('admin', TRUE, 0);
 INSERT INTO collections (name, owner_id, created_at) SELECT 'default', id, 0 FROM users;

@@ -51,7 +51,9 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
         backfill: !args.no_backfill,
         ..NewSource::feed(&args.url)
     };
-    let service = context.service().await?;
+    let local = context.service().await?;
+    let actor = local.local().await?;
+    let service = local.by(&actor);
     let added = if args.unchecked { service.add(&source).await? } else { service.add_found(&source).await? };
     if args.json {
         let note = added.note;

@@ -31,7 +31,9 @@ struct Whose {
 }
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
-    let service = context.service().await?;
+    let local = context.service().await?;
+    let actor = local.local().await?;
+    let service = local.by(&actor);
     match &args.action {
         Action::Set(Whose { service: name, user }) => {
             let woken = service.set_key(user, name, &read()?).await?;

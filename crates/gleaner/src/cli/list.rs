@@ -31,7 +31,9 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
     let filter = filter(args)?;
-    let service = context.service().await?;
+    let local = context.service().await?;
+    let actor = local.local().await?;
+    let service = local.by(&actor);
     let mut rows = vec![["id", "status", "next poll", "last error", "url"].map(str::to_owned).to_vec()];
     let mut after = None;
     loop {

@@ -105,7 +105,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Config(_) => 2,
-            Self::Service(ServiceError::BadUrl(_) | ServiceError::Invalid(_)) => 2,
+            Self::Service(ServiceError::Invalid(_)) => 2,
             Self::Service(_) | Self::Input(_) | Self::Output(_) => 1,
         }
     }

@@ -60,7 +60,7 @@ pub fn extract_html(body: &[u8], url: Option<&str>) -> Result<Extraction, Servic
     let given = url.map(link::source_url).transpose()?;
     let base = match &given {
         Some(url) => url.clone(),
-        None => Url::parse(NOWHERE).map_err(|error| ServiceError::Invalid(error.to_string()))?,
+        None => Url::parse(NOWHERE).map_err(|error| ServiceError::invalid("url", error.to_string()))?,
     };
     let mut article = article::extract(&Page { url: &base, content_type: b"", body });
     article.url = article.url.or_else(|| given.map(String::from));

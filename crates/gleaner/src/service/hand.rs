@@ -2,10 +2,10 @@
 
 use gleaner_core::health::{Health, Status, StatusEvent, StatusEventKind, by_hand};
 
-use super::{Service, ServiceError};
+use super::{By, Scope, ServiceError};
 use crate::store::{Source, SourceEdit};
 
-impl Service {
+impl By<'_> {
     /// Enables or disables a source. Enabling clears every failure, and the source is due at once.
     pub async fn set_enabled(&self, id: i64, enabled: bool) -> Result<(), ServiceError> {
         self.change_health(id, |source, _| match (enabled, source.health.disabled.is_none()) {
@@ -34,9 +34,12 @@ impl Service {
     /// Lifts a quarantine.
     pub async fn lift(&self, id: i64) -> Result<(), ServiceError> {
         self.change_health(id, |source, _| match source.health.status() {
-            Status::Disabled => Err(ServiceError::Invalid(format!(
-                "source {id} is disabled, not set aside; enable it with {{\"enabled\": true}}"
-            ))),
+            Status::Disabled => Err(ServiceError::Conflict {
+                code: "source_disabled",
+                message: format!("source {id} is disabled, not set aside; enable it with {{\"enabled\": true}}"),
+                id: Some(id),
+                at: None,
+            }),
             Status::Quarantined => {
                 Ok(Some((source.health.lifted(), StatusEventKind::Recovered, "lifted by hand".into())))
             }
@@ -54,6 +57,7 @@ impl Service {
             gleaner_core::time::Time,
         ) -> Result<Option<(Health, StatusEventKind, String)>, ServiceError>,
     ) -> Result<(), ServiceError> {
+        self.actor.must(Scope::Write)?;
         let (source, now) = (self.store.source(id).await?, self.clock.now());
         let Some((health, kind, reason)) = change(&source, now)? else { return Ok(()) };
         let decision = by_hand(health, vec![StatusEvent { kind, reason }], now);

@@ -5,7 +5,7 @@ use gleaner_core::outcome::ErrorKind;
 use gleaner_core::source::Kind;
 use gleaner_core::time::Time;
 
-use super::{Service, ServiceError};
+use super::{By, Scope, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::{self, seal_credential, seal_key};
 use crate::fetch::Credential;
@@ -18,12 +18,12 @@ const PAGE: u32 = 500;
 /// How often an edit that somebody else's overtook is tried again.
 const TRIES: u32 = 5;
 
-impl Service {
+impl By<'_> {
     /// Sets a user's key for a service. The sources that failed for want of one are due at once; how many those are.
     pub async fn set_key(&self, user: &str, service: &str, key: &Secret) -> Result<u64, ServiceError> {
         check_service(service)?;
         let key = checked(key)?;
-        let owner = self.store.user_named(user).await?.id;
+        let owner = self.owner(user).await?;
         let sealed = seal_key(&self.vault, owner, service, &key)?;
         self.store.set_credential(owner, service, Some(&sealed), self.clock.now()).await?;
         self.wake_unauthorized(owner).await
@@ -32,16 +32,25 @@ impl Service {
     /// Whether a user has a key for a service.
     pub async fn has_key(&self, user: &str, service: &str) -> Result<bool, ServiceError> {
         check_service(service)?;
-        let owner = self.store.user_named(user).await?.id;
+        let owner = self.owner(user).await?;
         Ok(self.store.credential(owner, service).await?.is_some())
     }
 
     /// Removes a user's key for a service; whether there was one.
     pub async fn remove_key(&self, user: &str, service: &str) -> Result<bool, ServiceError> {
         let had = self.has_key(user, service).await?;
-        let owner = self.store.user_named(user).await?.id;
+        let owner = self.owner(user).await?;
         self.store.set_credential(owner, service, None, self.clock.now()).await?;
         Ok(had)
+    }
+
+    /// The user whose keys are meant: everybody sets their own, and who is at the machine sets anybody's.
+    async fn owner(&self, user: &str) -> Result<i64, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        if user != self.actor.name && self.actor.token_id.is_some() {
+            return Err(ServiceError::Forbidden(format!("the keys of {user} are set by {user} alone")));
+        }
+        Ok(self.store.user_named(user).await?.id)
     }
 
     /// Sets the credential that a source is asked with, sent to its own origin only; none removes it.
@@ -50,8 +59,9 @@ impl Service {
         id: i64,
         credential: Option<&Credential>,
     ) -> Result<(), ServiceError> {
+        self.actor.must(Scope::Write)?;
         if let Some(why) = credential.and_then(Credential::problem) {
-            return Err(ServiceError::Invalid(why));
+            return Err(ServiceError::invalid("credential", why));
         }
         self.edit_source(id, |source, now| {
             let mut edit = SourceEdit::of(source);
@@ -139,7 +149,7 @@ fn check_service(service: &str) -> Result<(), ServiceError> {
         return Ok(());
     }
     let known = SERVICES.join(", ");
-    Err(ServiceError::Invalid(format!("'{service}' is no service that takes a key; there are {known}")))
+    Err(ServiceError::invalid("service", format!("'{service}' is no service that takes a key; there are {known}")))
 }
 
 /// A key as it can stand in a header. People paste them with what stands before them.
@@ -150,5 +160,5 @@ fn checked(key: &Secret) -> Result<Secret, ServiceError> {
     if fits {
         return Ok(Secret::new(text));
     }
-    Err(ServiceError::Invalid("a key is up to 4096 letters, digits and signs, without spaces".to_owned()))
+    Err(ServiceError::invalid("key", "a key is up to 4096 letters, digits and signs, without spaces"))
 }

@@ -58,13 +58,13 @@ pub fn links_of(html: &[u8], text: &str, selector: Option<&str>) -> Result<Index
 
 /// Before anything is fetched.
 fn check(selector: Option<&str>) -> Result<(), ServiceError> {
-    selector.map_or(Ok(()), links::check_selector).map_err(ServiceError::Invalid)
+    selector.map_or(Ok(()), links::check_selector).map_err(|why| ServiceError::invalid("selector", why))
 }
 
 fn read(page: &Page<'_>, selector: Option<&str>) -> Result<IndexLinks, ServiceError> {
     let found = match selector {
         Some(selector) => {
-            links::select(page, selector).map_err(|bad| ServiceError::Invalid(bad.to_string()))?
+            links::select(page, selector).map_err(|bad| ServiceError::invalid("selector", bad.to_string()))?
         }
         None => links::guess(page),
     };

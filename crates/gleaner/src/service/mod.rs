@@ -2,19 +2,27 @@
 //!
 //! The command line, and later the API and the dashboard, only translate. Absent on purpose: how things look.
 
+mod access;
+mod actor;
+mod error;
 mod extraction;
 mod hand;
+mod jwt;
 mod keys;
 mod links;
 mod sources;
 mod trial;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use gleaner_core::link::BadUrl;
+use gleaner_core::time::Time;
 
 pub use crate::fetch::Credential;
 pub use crate::store::{Source, SourceFilter, StoreError};
+pub use access::{Granted, Login};
+pub use actor::{Actor, Scope};
+pub use error::{Checks, ServiceError, Wrong};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
@@ -24,9 +32,10 @@ pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
 use crate::engine::{Context, Engine, Readers};
-use crate::fetch::{Fetcher, Outside, Unusable};
+use crate::fetch::{Fetcher, Outside};
 use crate::store::{self, Options, Store};
-use crate::vault::{Vault, VaultError};
+use crate::vault::Vault;
+use access::Gate;
 
 /// Everything a use case needs.
 pub struct Service {
@@ -35,42 +44,23 @@ pub struct Service {
     clock: Arc<dyn Clock>,
     chance: Chance,
     vault: Vault,
+    gate: Gate,
 }
 
-/// Why a use case failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ServiceError {
-    /// The database.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// What was given is no URL.
-    #[error(transparent)]
-    BadUrl(#[from] BadUrl),
-    /// What is to be kept secret cannot be encrypted.
-    #[error(transparent)]
-    Vault(#[from] VaultError),
-    /// The HTTP client cannot be set up.
-    #[error(transparent)]
-    Client(#[from] Unusable),
-    /// Something that was named is not there.
-    #[error("{0}")]
-    Invalid(String),
-    /// The page cannot be fetched, which may pass.
-    #[error("{url}: {why}")]
-    Unreachable {
-        /// Which page.
-        url: String,
-        /// What happened.
-        why: String,
-    },
-    /// The page is nothing that can be polled.
-    #[error("{url}: {why}")]
-    Unreadable {
-        /// Which page.
-        url: String,
-        /// What happened.
-        why: String,
-    },
+/// The use cases, as somebody who may or may not do them.
+#[derive(Clone, Copy)]
+pub struct By<'a> {
+    service: &'a Service,
+    /// Who.
+    pub actor: &'a Actor,
+}
+
+impl Deref for By<'_> {
+    type Target = Service;
+
+    fn deref(&self) -> &Service {
+        self.service
+    }
 }
 
 impl Service {
@@ -88,7 +78,29 @@ impl Service {
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
-        Self { store, config, clock, chance, vault }
+        Self { store, config, clock, chance, vault, gate: Gate::default() }
+    }
+
+    /// The use cases, as this one.
+    pub const fn by<'a>(&'a self, actor: &'a Actor) -> By<'a> {
+        By { service: self, actor }
+    }
+
+    /// Whoever sits at the machine: its first admin.
+    pub async fn local(&self) -> Result<Actor, ServiceError> {
+        let mut users = self.store.users().await?.into_iter();
+        let admin = users.find(|user| user.is_admin);
+        admin.map(Actor::local).ok_or_else(|| ServiceError::Forbidden("there is no admin any more".to_owned()))
+    }
+
+    /// The settings in use.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Time {
+        self.clock.now()
     }
 
     /// An engine that polls this service's sources; `owner` names it among workers.

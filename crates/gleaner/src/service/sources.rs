@@ -5,7 +5,7 @@ use gleaner_core::schedule::first_poll;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
 
-use super::{Service, ServiceError, try_url};
+use super::{By, Scope, ServiceError, try_url};
 use crate::engine::host_key;
 use crate::fetch::guard::{self, Allow};
 use crate::read::links;
@@ -81,7 +81,7 @@ pub struct Added {
     pub note: Option<String>,
 }
 
-impl Service {
+impl By<'_> {
     /// Looks at a URL and adds what it is: the feed itself, by its title, or the feed that a page names. Where a page
     /// names several, they are offered. One that cannot be reached now is added all the same, since it may be later.
     pub async fn add_found(&self, new: &NewSource) -> Result<Added, ServiceError> {
@@ -96,11 +96,14 @@ impl Service {
                 let all = trial.feeds.iter();
                 match &all.clone().filter(|feed| !feed.of_comments).collect::<Vec<_>>()[..] {
                     [feed] => self.add(&NewSource { url: feed.url.clone(), ..new.clone() }).await,
-                    _ => Err(ServiceError::Invalid(format!(
-                        "{} is a page that names several feeds; add one of them:\n  {}",
-                        new.url,
-                        all.map(|feed| feed.url.as_str()).collect::<Vec<_>>().join("\n  ")
-                    ))),
+                    _ => Err(ServiceError::invalid(
+                        "url",
+                        format!(
+                            "{} is a page that names several feeds; add one of them:\n  {}",
+                            new.url,
+                            all.map(|feed| feed.url.as_str()).collect::<Vec<_>>().join("\n  ")
+                        ),
+                    )),
                 }
             }
             Err(ServiceError::Unreachable { why, .. }) => {
@@ -113,19 +116,21 @@ impl Service {
 
     /// Adds a source as it is given.
     pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
+        self.actor.must(Scope::Write)?;
         let url = match new.kind {
             Kind::X => gleaner_core::x::timeline_url(&new.url)?,
             Kind::Feed | Kind::Website | Kind::Watchlist => link::source_url(&new.url)?,
         };
         let allow = Allow::new(self.config.fetch.allow_private_networks.clone());
         guard::check_url(&url, &allow).map_err(|refused| {
-            ServiceError::Invalid(format!(
-                "{url} cannot be polled: {refused}; fetch.allow_private_networks opens networks"
-            ))
+            ServiceError::invalid(
+                "url",
+                format!("{url} cannot be polled: {refused}; fetch.allow_private_networks opens networks"),
+            )
         })?;
         self.check_policy(new.policy.as_deref())?;
         for selector in [&new.article_selector, &new.ignore_selector].into_iter().flatten() {
-            links::check_selector(selector).map_err(ServiceError::Invalid)?;
+            links::check_selector(selector).map_err(|why| ServiceError::invalid("selector", why))?;
         }
         let collection_id = self.collection_id(new.collection.as_deref().unwrap_or("default")).await?;
         let now = self.clock.now();
@@ -162,6 +167,7 @@ impl Service {
         after: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Source>, ServiceError> {
+        self.actor.must(Scope::Read)?;
         Ok(self.store.sources(filter, after, limit).await?)
     }
 
@@ -169,7 +175,7 @@ impl Service {
         match name {
             Some(name) if !self.config.policies.contains_key(name) => {
                 let names = self.config.policies.keys().cloned().collect::<Vec<_>>().join(", ");
-                Err(ServiceError::Invalid(format!("there is no policy '{name}'; there are {names}")))
+                Err(ServiceError::invalid("policy", format!("there is no policy '{name}'; there are {names}")))
             }
             _ => Ok(()),
         }
@@ -183,7 +189,7 @@ impl Service {
             .map(|collection| collection.id)
             .ok_or_else(|| {
                 let names = collections.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
-                ServiceError::Invalid(format!("there is no collection '{name}'; there are {names}"))
+                ServiceError::invalid("collection", format!("there is no collection '{name}'; there are {names}"))
             })
     }
 }

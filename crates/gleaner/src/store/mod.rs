@@ -27,9 +27,9 @@ pub use types::*;
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// A store of everything.
-pub trait Store: Work + Sources + Content + People + Upkeep {}
+pub trait Store: Work + Sources + Content + People + Access + Upkeep {}
 
-impl<T: Work + Sources + Content + People + Upkeep> Store for T {}
+impl<T: Work + Sources + Content + People + Access + Upkeep> Store for T {}
 
 /// Due work, under leases, and what became of it.
 #[async_trait]
@@ -163,6 +163,34 @@ pub trait People: Send + Sync {
 
     /// Deletes a webhook.
     async fn delete_webhook(&self, id: i64) -> Result<()>;
+}
+
+/// What lets people and programs in.
+#[async_trait]
+pub trait Access: Send + Sync {
+    /// Stores a token; its name is its own among its user's of that kind.
+    async fn create_token(&self, token: &NewToken) -> Result<i64>;
+
+    /// The token of that kind and key, with its user; whether it has ended is for the caller to say.
+    async fn token(&self, kind: TokenKind, key: &str) -> Result<Option<(Token, User)>>;
+
+    /// A user's tokens of that kind.
+    async fn tokens(&self, user_id: i64, kind: TokenKind) -> Result<Vec<Token>>;
+
+    /// Notes that a token was used.
+    async fn touch_token(&self, id: i64, now: Time) -> Result<()>;
+
+    /// Revokes a token; whether it was there.
+    async fn delete_token(&self, id: i64) -> Result<bool>;
+
+    /// Begins a request that must not be carried out twice.
+    async fn begin_request(&self, user_id: i64, key: &str, request: &[u8], now: Time) -> Result<Repeated>;
+
+    /// Keeps the answer to such a request; none: it was not carried out, and may be tried again.
+    async fn end_request(&self, user_id: i64, key: &str, answer: Option<(u16, &[u8])>) -> Result<()>;
+
+    /// Forgets tokens that ended, and answers that were given before.
+    async fn forget_access(&self, ended: Time, answered: Time) -> Result<()>;
 }
 
 /// Housekeeping.

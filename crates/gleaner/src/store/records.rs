@@ -1,4 +1,4 @@
-//! What was collected, and who owns it, as rows.
+//! What was collected, who owns it, and what lets in, as rows.
 
 use gleaner_core::post::NewPost;
 use gleaner_core::time::Time;
@@ -106,4 +106,77 @@ pub struct Webhook {
     pub enabled: bool,
     /// When it was made.
     pub created_at: Time,
+}
+
+/// What a token lets in to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TokenKind {
+    /// The API, for a program, by a name.
+    Api,
+    /// The API or the dashboard, for a person who logged in.
+    Session,
+    /// Output feeds, by their URL.
+    Feed,
+    /// Logging in, once.
+    Link,
+}
+
+impl TokenKind {
+    /// As it is stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Session => "session",
+            Self::Feed => "feed",
+            Self::Link => "link",
+        }
+    }
+}
+
+/// A token to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewToken {
+    /// Whose it is.
+    pub user_id: i64,
+    /// What it lets in to.
+    pub kind: TokenKind,
+    /// What its owner calls it.
+    pub name: String,
+    /// What it is found by: never what lets in by itself.
+    pub key: String,
+    /// What it allows, separated by spaces.
+    pub scopes: String,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it ends.
+    pub expires_at: Time,
+}
+
+/// A token as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Its id.
+    pub id: i64,
+    /// What it is.
+    pub token: NewToken,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<Time>,
+}
+
+/// What is known of a request that must not be carried out twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repeated {
+    /// It is the first of its key; carry it out.
+    First,
+    /// The first one is under way.
+    Running,
+    /// The key was used for another request.
+    Other,
+    /// It was answered so.
+    Answered {
+        /// The status.
+        status: u16,
+        /// The body.
+        body: Vec<u8>,
+    },
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{KEY_BYTES, Key, VaultError, from_hex, random};
+use super::{Key, VaultError, from_hex, random};
 
 /// The key in a file; none where there is no file.
 pub(super) fn read(path: &Path) -> Result<Option<Key>, VaultError> {
@@ -24,9 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Key>, VaultError> {
 /// Makes a key and its file. Where another process is faster, its key is taken.
 pub(super) fn create(path: &Path) -> Result<Key, VaultError> {
     let failed = |source| VaultError::File { path: path.to_owned(), what: "written", source };
-    let (mut key, mut suffix): (Key, [u8; 8]) = ([0; KEY_BYTES], [0; 8]);
-    random(&mut key)?;
-    random(&mut suffix)?;
+    let (key, suffix): (Key, [u8; 8]) = (random()?, random()?);
     // Under another name until it is whole: a crash in between must not leave half a key.
     let draft = PathBuf::from(format!("{}.{}", path.display(), hex(&suffix)));
     let linked = write(&draft, &key).and_then(|()| fs::hard_link(&draft, path));

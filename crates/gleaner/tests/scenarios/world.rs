@@ -7,7 +7,7 @@ use gleaner::clock::{Chance, Clock as _, ManualClock};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, Outside};
-use gleaner::service::{NewSource, Service};
+use gleaner::service::{Actor, By, NewSource, Service};
 use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
 use gleaner_core::time::{Span, Time};
 use rustls::pki_types::CertificateDer;
@@ -121,6 +121,7 @@ pub(super) struct World {
     readers: Readers,
     engine: Engine,
     service: Service,
+    actor: Actor,
     log: Captured,
     /// Tests run on one thread, so that all that polls log comes here.
     _logging: tracing::subscriber::DefaultGuard,
@@ -156,7 +157,8 @@ impl World {
         let engine = engine(&db, &config, &clock, &outside, readers);
         let service =
             Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(1));
-        Self { db, config, clock, server, dns, outside, readers, engine, service, log, _logging: logging }
+        let actor = service.local().await.unwrap();
+        Self { db, config, clock, server, dns, outside, readers, engine, service, actor, log, _logging: logging }
     }
 
     pub(super) fn now(&self) -> Time {
@@ -185,8 +187,8 @@ impl World {
         std::mem::replace(&mut self.engine, next).run(stop).await;
     }
 
-    pub(super) fn service(&self) -> &Service {
-        &self.service
+    pub(super) fn service(&self) -> By<'_> {
+        self.service.by(&self.actor)
     }
 
     pub(super) fn share_server(&self) -> Arc<Server> {
@@ -216,7 +218,7 @@ impl World {
         self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));
         let mut new = NewSource { backfill: false, ..NewSource::feed(self.server.url_of(host, path)) };
         change(&mut new);
-        self.service.add(&new).await.unwrap().id
+        self.service().add(&new).await.unwrap().id
     }
 
     /// Adds a feed that the server knows nothing of.
@@ -225,7 +227,7 @@ impl World {
         if host.ends_with(".test") {
             self.dns.set(&host, dns::Answer::Ips(vec![self.server.address().ip()]));
         }
-        self.service.add(&NewSource::feed(url)).await.unwrap().id
+        self.service().add(&NewSource::feed(url)).await.unwrap().id
     }
 
     /// The name leads to the server.

@@ -2,6 +2,7 @@
 //!
 //! Sets, never rows: statements take many rows at once, in a few fixed sizes, so that their plans are reused.
 
+mod access;
 mod articles;
 mod claim;
 mod commit;

@@ -138,7 +138,7 @@ impl People for Sql {
 /// What most methods here are made of.
 impl Sql {
     /// Runs an `INSERT … VALUES (…` and tells the id; a name that is taken, or an owner that is missing, is told.
-    async fn insert(&self, mut query: Query, entity: &'static str, key: &str) -> Result<i64> {
+    pub(super) async fn insert(&self, mut query: Query, entity: &'static str, key: &str) -> Result<i64> {
         match query.push(") RETURNING id").build().fetch_one(&self.write).await {
             Ok(row) => row.try_get(0).map_err(|error| self.fail(error)),
             Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
@@ -151,12 +151,18 @@ impl Sql {
         }
     }
 
-    async fn all<T>(&self, mut query: Query, read: impl Fn(&Row) -> sqlx::Result<T>) -> Result<Vec<T>> {
+    pub(super) async fn all<T>(&self, mut query: Query, read: impl Fn(&Row) -> sqlx::Result<T>) -> Result<Vec<T>> {
         let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
         rows.iter().map(read).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
 
-    async fn change(&self, mut query: Query, entity: &'static str, id: i64) -> Result<()> {
+    /// Runs a statement; how many rows it touched.
+    pub(super) async fn run(&self, mut query: Query) -> Result<u64> {
+        let done = query.build().execute(&self.write).await.map_err(|error| self.fail(error))?;
+        Ok(done.rows_affected())
+    }
+
+    pub(super) async fn change(&self, mut query: Query, entity: &'static str, id: i64) -> Result<()> {
         match query.build().execute(&self.write).await {
             Ok(done) if done.rows_affected() == 0 => {
                 Err(StoreError::NotFound { entity, key: id.to_string() })
@@ -169,7 +175,7 @@ impl Sql {
         }
     }
 
-    async fn delete(&self, query: Query, entity: &'static str, id: i64, why: &'static str) -> Result<()> {
+    pub(super) async fn delete(&self, query: Query, entity: &'static str, id: i64, why: &'static str) -> Result<()> {
         match self.change(query, entity, id).await {
             Err(StoreError::Database { source, .. }) if is_foreign_key(&source) => {
                 Err(StoreError::InUse { entity, key: id.to_string(), why })

@@ -1,0 +1,344 @@
+//! Letting people and programs in: passwords, links to log in, tokens.
+//!
+//! What lets in is shown once, to whoever made it, and kept only as something that finds it again: an access token's
+//! id, a link's hash. Absent on purpose: sessions of the dashboard, which are tokens in a cookie.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
+use gleaner_core::time::{Span, Time};
+use sha2::{Digest as _, Sha256};
+
+use super::{Actor, By, Scope, Service, ServiceError, jwt};
+use crate::config::secret::Secret;
+use crate::store::{NewToken, Token, TokenKind, User};
+use crate::vault::random;
+
+/// How long somebody who logged in stays so.
+const SESSION: Span = Span::from_hours(12);
+/// How long a link to log in is good.
+const LINK: Span = Span::from_hours(24);
+/// How many times in a row a name may fail to log in, and for how long it then waits.
+const FAILURES: u32 = 5;
+const LOCKED: Span = Span::from_mins(1);
+/// So many names are remembered for that; an attacker's inventions push each other out.
+const NAMES: usize = 10_000;
+/// How long a token that was found is not looked up again, so that a revocation takes no longer anywhere.
+const REMEMBERED: Span = Span::from_secs(1);
+/// The shortest password.
+const PASSWORD_CHARS: usize = 10;
+
+/// How somebody proves who they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    /// A name and a password.
+    Password {
+        /// Who.
+        name: String,
+        /// The proof.
+        password: Secret,
+    },
+    /// The code of a link that is good once.
+    Link(Secret),
+}
+
+/// A token that was made: shown now, and never again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// Its id.
+    pub id: i64,
+    /// What lets in.
+    pub secret: Secret,
+    /// When it ends.
+    pub expires_at: Time,
+    /// The scopes it grants.
+    pub scopes: String,
+}
+
+/// What is remembered between requests.
+#[derive(Default)]
+pub(super) struct Gate {
+    /// Tokens by id, with when they were looked up.
+    known: Mutex<HashMap<String, (Token, User, Time)>>,
+    /// Failed logins by name: how many, and when the last was.
+    failures: Mutex<HashMap<String, (u32, Time)>>,
+}
+
+impl Service {
+    /// Lets somebody in, for some hours.
+    pub async fn log_in(&self, login: Login) -> Result<(Actor, Granted), ServiceError> {
+        let user = match login {
+            Login::Password { name, password } => self.check_password(&name, password).await?,
+            Login::Link(code) => self.check_link(&code).await?,
+        };
+        let name = format!("login {}", hex(&random::<8>()?));
+        let scopes = vec![Scope::Read, Scope::Write];
+        let granted = self.grant(&user, TokenKind::Session, &name, &scopes, SESSION).await?;
+        let id = granted.id;
+        Ok((Actor::by_token(user, scopes, id), granted))
+    }
+
+    /// Who an access token lets in.
+    pub async fn actor(&self, token: &str) -> Result<Actor, ServiceError> {
+        let unknown = || ServiceError::Unauthenticated("the access token is not valid, or not any more".into());
+        let now = self.clock.now();
+        let id = jwt::verify(&self.signing_key()?, token, now).map_err(|_| unknown())?;
+        let (token, user) = self.token_of(&id, now).await?.ok_or_else(unknown)?;
+        if token.token.expires_at <= now {
+            return Err(unknown());
+        }
+        if token.last_used_at.is_none_or(|used| now.since(used) >= Span::from_mins(1)) {
+            self.store.touch_token(token.id, now).await?;
+            self.gate.forget(&id);
+        }
+        Ok(Actor::by_token(user, Scope::parse_all(&token.token.scopes), token.id))
+    }
+
+    /// A link's code for a user to log in with, once.
+    pub async fn login_code(&self, user: &str) -> Result<Granted, ServiceError> {
+        let user = self.store.user_named(user).await?;
+        let name = format!("link {}", hex(&random::<8>()?));
+        self.grant(&user, TokenKind::Link, &name, &[], LINK).await
+    }
+
+    async fn token_of(&self, id: &str, now: Time) -> Result<Option<(Token, User)>, ServiceError> {
+        if let Some((token, user, _)) = self.gate.recent(id, now) {
+            return Ok(Some((token, user)));
+        }
+        for kind in [TokenKind::Api, TokenKind::Session] {
+            if let Some((token, user)) = self.store.token(kind, id).await? {
+                self.gate.remember(id, &token, &user, now);
+                return Ok(Some((token, user)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What access tokens are signed with: the configured secret, else a key of the vault's.
+    fn signing_key(&self) -> Result<Vec<u8>, ServiceError> {
+        match &self.config.api.jwt_secret {
+            Some(secret) => Ok(secret.expose().as_bytes().to_vec()),
+            None => Ok(self.vault.derive("access tokens")?.to_vec()),
+        }
+    }
+
+    async fn grant(
+        &self,
+        user: &User,
+        kind: TokenKind,
+        name: &str,
+        scopes: &[Scope],
+        lasts: Span,
+    ) -> Result<Granted, ServiceError> {
+        let (now, text) = (self.clock.now(), hex(&random::<32>()?));
+        let expires_at = now + lasts;
+        let is_jwt = matches!(kind, TokenKind::Api | TokenKind::Session);
+        let (key, secret) = if is_jwt {
+            let failed = |error| ServiceError::conflict("token_not_signed", format!("{error}"));
+            let token = jwt::sign(&self.signing_key()?, &text, &user.name, now, expires_at).map_err(failed)?;
+            (text, token)
+        } else {
+            (hashed(&text), text)
+        };
+        let scopes = scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(" ");
+        let (name, user_id) = (name.to_owned(), user.id);
+        let token = NewToken { user_id, kind, name, key, scopes, created_at: now, expires_at };
+        let id = self.store.create_token(&token).await?;
+        Ok(Granted { id, secret: Secret::new(secret), expires_at, scopes: token.scopes })
+    }
+
+    async fn check_password(&self, name: &str, password: Secret) -> Result<User, ServiceError> {
+        let now = self.clock.now();
+        self.gate.may_try(name, now)?;
+        let user = self.store.users().await?.into_iter().find(|user| user.name == name);
+        let hash = user.as_ref().and_then(|user| user.password_hash.clone());
+        // For a name that is unknown the same work is done, so that nobody learns names by the clock.
+        let matches = off_thread(move || password_matches(&password, hash.as_deref())).await?;
+        match user.filter(|_| matches) {
+            Some(user) => {
+                self.gate.succeeded(name);
+                Ok(user)
+            }
+            None => {
+                self.gate.failed(name, now);
+                Err(ServiceError::Unauthenticated("the name or the password is wrong".to_owned()))
+            }
+        }
+    }
+
+    async fn check_link(&self, code: &Secret) -> Result<User, ServiceError> {
+        let spent = || {
+            let message = "this link was used already, or is too old; `gleaner user link NAME` makes a new one";
+            ServiceError::Unauthenticated(message.to_owned())
+        };
+        let found = self.store.token(TokenKind::Link, &hashed(code.expose())).await?;
+        let (token, user) = found.ok_or_else(spent)?;
+        // Whoever deletes it first is let in.
+        if token.token.expires_at <= self.clock.now() || !self.store.delete_token(token.id).await? {
+            return Err(spent());
+        }
+        Ok(user)
+    }
+}
+
+impl By<'_> {
+    /// Makes a named token for a program of one's own. It grants no more than its maker has.
+    pub async fn create_token(
+        &self,
+        name: &str,
+        scopes: &[Scope],
+        lasts: Span,
+    ) -> Result<Granted, ServiceError> {
+        self.named_token(TokenKind::Api, name, scopes, lasts).await
+    }
+
+    /// Makes a token that reads output feeds by their URL.
+    pub async fn create_feed_token(&self, name: &str) -> Result<Granted, ServiceError> {
+        self.named_token(TokenKind::Feed, name, &[Scope::Read], Span::from_days(3650)).await
+    }
+
+    async fn named_token(
+        &self,
+        kind: TokenKind,
+        name: &str,
+        scopes: &[Scope],
+        lasts: Span,
+    ) -> Result<Granted, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        scopes.iter().try_for_each(|scope| self.actor.must(*scope))?;
+        let name = checked_name("name", name)?;
+        let user = self.store.user_named(&self.actor.name).await?;
+        self.grant(&user, kind, &name, scopes, lasts).await
+    }
+
+    /// One's own tokens of a kind.
+    pub async fn tokens(&self, kind: TokenKind) -> Result<Vec<Token>, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        Ok(self.store.tokens(self.actor.user_id, kind).await?)
+    }
+
+    /// Revokes one of one's own tokens; whether it was there.
+    pub async fn revoke_token(&self, kind: TokenKind, name: &str) -> Result<bool, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let tokens = self.store.tokens(self.actor.user_id, kind).await?;
+        let Some(token) = tokens.into_iter().find(|token| token.token.name == name) else { return Ok(false) };
+        let was_there = self.store.delete_token(token.id).await?;
+        self.gate.forget(&token.token.key);
+        Ok(was_there)
+    }
+
+    /// Ends the token that one came in with.
+    pub async fn log_out(&self) -> Result<(), ServiceError> {
+        if let Some(id) = self.actor.token_id {
+            self.store.delete_token(id).await?;
+            self.gate.forget_all();
+        }
+        Ok(())
+    }
+
+    /// Sets a user's password: one's own, or as an admin anybody's.
+    pub async fn set_password(&self, user: &str, password: &Secret) -> Result<(), ServiceError> {
+        if user == self.actor.name { self.actor.must(Scope::Write)? } else { self.actor.must_manage()? }
+        if password.expose().chars().count() < PASSWORD_CHARS {
+            let message = format!("a password has at least {PASSWORD_CHARS} characters");
+            return Err(ServiceError::invalid("password", message));
+        }
+        let user = self.store.user_named(user).await?;
+        let (password, salt) = (password.clone(), random::<16>()?);
+        let hash = off_thread(move || hash_password(&password, &salt)).await?;
+        Ok(self.store.set_password(user.id, Some(&hash?)).await?)
+    }
+}
+
+impl Gate {
+    fn recent(&self, id: &str, now: Time) -> Option<(Token, User, Time)> {
+        let known = lock(&self.known);
+        known.get(id).filter(|(_, _, at)| *at <= now && now.since(*at) < REMEMBERED).cloned()
+    }
+
+    fn remember(&self, id: &str, token: &Token, user: &User, now: Time) {
+        let mut known = lock(&self.known);
+        if known.len() >= NAMES {
+            known.clear();
+        }
+        known.insert(id.to_owned(), (token.clone(), user.clone(), now));
+    }
+
+    fn forget(&self, id: &str) {
+        lock(&self.known).remove(id);
+    }
+
+    fn forget_all(&self) {
+        lock(&self.known).clear();
+    }
+
+    /// Refuses a name that has just failed too often.
+    fn may_try(&self, name: &str, now: Time) -> Result<(), ServiceError> {
+        match lock(&self.failures).get(name) {
+            Some((count, at)) if *count >= FAILURES && now.since(*at) < LOCKED => {
+                Err(ServiceError::TooMany((*at + LOCKED).since(now)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(&self, name: &str, now: Time) {
+        let mut failures = lock(&self.failures);
+        if failures.len() >= NAMES {
+            failures.retain(|_, (_, at)| now.since(*at) < LOCKED);
+        }
+        if failures.len() < NAMES || failures.contains_key(name) {
+            let (count, at) = failures.entry(name.to_owned()).or_insert((0, now));
+            // After a pause it starts anew.
+            *count = if now.since(*at) >= LOCKED { 1 } else { *count + 1 };
+            *at = now;
+        }
+    }
+
+    fn succeeded(&self, name: &str) {
+        lock(&self.failures).remove(name);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// A name as people give it to things: some characters, none of them invisible.
+pub(super) fn checked_name(field: &str, name: &str) -> Result<String, ServiceError> {
+    let name = name.trim();
+    let fits = (1..=100).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+    if fits { Ok(name.to_owned()) } else { Err(ServiceError::invalid(field, "a name has 1 to 100 characters")) }
+}
+
+/// Hashing passwords takes long on purpose, so not on the async threads.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ServiceError> {
+    let ended = tokio::task::spawn_blocking(work).await;
+    ended.map_err(|_| ServiceError::conflict("interrupted", "gleaner is stopping; try again"))
+}
+
+fn hash_password(password: &Secret, salt: &[u8]) -> Result<String, ServiceError> {
+    let hash = Argon2::default().hash_password_with_salt(password.expose().as_bytes(), salt);
+    let hash: PasswordHash = hash.map_err(|error| ServiceError::invalid("password", error.to_string()))?;
+    Ok(hash.to_string())
+}
+
+fn password_matches(password: &Secret, hash: Option<&str>) -> bool {
+    let Some(hash) = hash else {
+        let _ = hash_password(password, &[0; 16]);
+        return false;
+    };
+    let matches = |hash| Argon2::default().verify_password(password.expose().as_bytes(), &hash).is_ok();
+    PasswordHash::new(hash).is_ok_and(matches)
+}
+
+fn hashed(text: &str) -> String {
+    hex(&Sha256::digest(text))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,6 +1,6 @@
 //! `gleaner key`: users' keys for services, which are set and never shown.
 
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 
 use super::{Context, Failure};
 use crate::config::secret::Secret;
@@ -56,6 +56,9 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
 
 /// Not by argument: those are for everybody on the machine to see.
 fn read() -> Result<Secret, Failure> {
+    if std::io::stdin().is_terminal() {
+        super::complain("paste the key, then press Enter and Ctrl-D");
+    }
     let mut text = String::new();
     let read = std::io::stdin().take(64 * 1024).read_to_string(&mut text);
     read.map_err(|error| Failure::Usage(format!("the key cannot be read from standard input: {error}")))?;

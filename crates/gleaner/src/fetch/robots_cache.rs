@@ -40,6 +40,8 @@ pub(super) struct Cache(Mutex<HashMap<String, Known>>);
 struct Known {
     read: Option<(Time, Arc<Robots>)>,
     failing: Option<Failing>,
+    /// See [`Robots::weight`], which takes time in proportion to it.
+    weight: usize,
 }
 
 #[derive(Clone)]
@@ -121,7 +123,9 @@ impl Known {
     /// The same with what asking has brought.
     fn learn(self, brought: Result<Robots, Failure>, now: Time) -> Self {
         match brought {
-            Ok(robots) => Self { read: Some((now, Arc::new(robots))), failing: None },
+            Ok(robots) => {
+                Self { weight: robots.weight(), read: Some((now, Arc::new(robots))), failing: None }
+            }
             Err(failure) => {
                 let since = self.failing.map_or(now, |before| before.since);
                 Self { failing: Some(Failing { since, last: now, failure }), ..self }
@@ -131,10 +135,6 @@ impl Known {
 
     fn latest(&self) -> Option<Time> {
         self.read.as_ref().map(|(at, _)| *at).max(self.failing.as_ref().map(|failing| failing.last))
-    }
-
-    fn weight(&self) -> usize {
-        self.read.as_ref().map_or(0, |(_, robots)| robots.weight())
     }
 }
 
@@ -152,11 +152,11 @@ impl Cache {
     fn put(&self, origin: String, known: Known) {
         let mut all = self.lock();
         all.insert(origin, known);
-        let mut weight: usize = all.values().map(Known::weight).sum();
+        let mut weight: usize = all.values().map(|known| known.weight).sum();
         while all.len() > MAX_ORIGINS || weight > MAX_WEIGHT {
             let oldest = all.iter().min_by_key(|(_, known)| known.latest()).map(|(origin, _)| origin.clone());
             let Some(gone) = oldest.and_then(|origin| all.remove(&origin)) else { return };
-            weight -= gone.weight();
+            weight -= gone.weight;
         }
     }
 
@@ -172,24 +172,18 @@ mod tests {
     #[test]
     fn the_cache_is_bounded() {
         let cache = Cache::default();
-        let small = |n: usize| {
-            let at = Time::from_millis(i64::try_from(n).unwrap());
-            Known { read: Some((at, Arc::default())), failing: None }
-        };
-        // The last ones only: each put walks over all.
-        let mut all = cache.lock();
-        all.extend((0..MAX_ORIGINS).map(|n| (n.to_string(), small(n))));
-        drop(all);
+        let at = |n: usize| Time::from_millis(i64::try_from(n).unwrap());
+        let small = |n: usize| Known::default().learn(Ok(Robots::default()), at(n));
+        cache.lock().extend((0..MAX_ORIGINS).map(|n| (n.to_string(), small(n))));
         cache.put("new".into(), small(MAX_ORIGINS));
         assert_eq!(cache.lock().len(), MAX_ORIGINS);
         assert!(cache.get("0").read.is_none() && cache.get("new").read.is_some(), "the oldest is gone");
         let line = format!("Disallow: /{}\n", "a".repeat(1000));
-        let large = Arc::new(Robots::parse(format!("User-agent: *\n{}", line.repeat(400)).as_bytes()));
+        let large = Robots::parse(format!("User-agent: *\n{}", line.repeat(400)).as_bytes());
         for n in 0..100 {
-            let at = Time::from_millis(1_000_000 + n);
-            cache.put(format!("large {n}"), Known { read: Some((at, Arc::clone(&large))), failing: None });
+            cache.put(format!("large {n}"), Known::default().learn(Ok(large.clone()), at(1_000_000 + n)));
         }
-        let weight: usize = cache.lock().values().map(Known::weight).sum();
+        let weight: usize = cache.lock().values().map(|known| known.weight).sum();
         assert!(weight <= MAX_WEIGHT && weight > MAX_WEIGHT / 2, "{weight}");
     }
 }

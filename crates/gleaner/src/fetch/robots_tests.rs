@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use proptest::prelude::*;
+
 use super::*;
 
 /// Whether a robots.txt lets a path through.
@@ -150,7 +152,30 @@ fn delays_are_read_and_clamped() {
     assert_eq!(Robots::parse(b"User-agent: other\nCrawl-delay: 5").crawl_delay(), None);
 }
 
-/// Half a second is a hundred times what an honest file takes, and a machine under load takes longer.
+/// Matches as slowly as the words of the RFC have it.
+fn slowly(pattern: &[u8], path: &[u8]) -> bool {
+    match (pattern, path) {
+        ([], _) | ([b'$'], []) => true,
+        ([b'*', rest @ ..], _) => (0..=path.len()).any(|n| slowly(rest, &path[n..])),
+        ([first, rest @ ..], [byte, path @ ..]) => first == byte && slowly(rest, path),
+        _ => false,
+    }
+}
+
+proptest! {
+    #[test]
+    fn matching_is_what_the_rfc_says(pattern in "[/ab*]{0,8}\\$?", path in "/[/ab]{0,8}") {
+        prop_assert_eq!(matches(pattern.as_bytes(), path.as_bytes()), slowly(pattern.as_bytes(), path.as_bytes()));
+    }
+
+    #[test]
+    fn nothing_makes_it_panic(text in prop::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
+        let text = [b"User-agent: *\nDisallow: /", &text[..]].concat();
+        let _ = Robots::parse(&text).allows(&path);
+    }
+}
+
+/// A bound in time whatever the file says; an honest one takes a thousandth of it.
 #[track_caller]
 fn within_bounds(text: &str, path: &str) {
     let begun = Instant::now();

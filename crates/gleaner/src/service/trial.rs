@@ -64,6 +64,10 @@ pub struct TrialEntry {
 /// Fetches a URL once and tells what gleaner makes of it. Where it is a page that names feeds, it tells them. It
 /// needs no database.
 pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError> {
+    if gleaner_core::x::timeline_url(text).is_ok() {
+        let why = "a timeline on X is read with its owner's key only; `gleaner add` adds it";
+        return Err(ServiceError::Invalid(format!("{text}: {why}")));
+    }
     let url = link::source_url(text)?;
     let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
     let now = SystemClock.now();

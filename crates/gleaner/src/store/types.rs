@@ -128,7 +128,7 @@ pub struct Source {
     pub updated_at: Time,
 }
 
-/// What is remembered of a source's server, and written only by a poll that read a document.
+/// What is remembered of a source's server, and written only by a poll that read a document or found an account.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Memory {
     /// `ETag`, byte for byte.

@@ -26,9 +26,12 @@ pub(super) fn create(path: &Path) -> Result<Key, VaultError> {
     let failed = |source| VaultError::File { path: path.to_owned(), what: "written", source };
     let (key, suffix): (Key, [u8; 8]) = (random()?, random()?);
     // Under another name until it is whole: a crash in between must not leave half a key.
-    let draft = PathBuf::from(format!("{}.{}", path.display(), hex(&suffix)));
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}", hex(&suffix)));
+    let draft = PathBuf::from(draft);
     let linked = write(&draft, &key).and_then(|()| fs::hard_link(&draft, path));
     let _ = fs::remove_file(&draft);
+    let linked = linked.and_then(|()| keep_name(path));
     match linked {
         Ok(()) => Ok(key),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -46,6 +49,19 @@ fn write(path: &Path, key: &Key) -> io::Result<()> {
     let mut file = options.open(path)?;
     file.write_all(format!("{}\n", hex(key)).as_bytes())?;
     file.sync_all()
+}
+
+/// The name, too, must outlast a crash: what is sealed next outlasts one.
+#[cfg(unix)]
+fn keep_name(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Elsewhere directories cannot be opened.
+#[cfg(not(unix))]
+fn keep_name(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 fn hex(bytes: &[u8]) -> String {

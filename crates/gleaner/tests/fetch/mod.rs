@@ -5,6 +5,7 @@
 mod answers;
 mod bodies;
 mod names;
+mod robots;
 mod stalls;
 mod targets;
 mod tls;

@@ -5,15 +5,19 @@ mod backoff;
 mod changes;
 mod classes;
 mod cooldown;
+mod credentials;
 mod filters;
 mod kinds;
 mod pages;
 mod politeness;
 mod posts;
 mod quarantine;
+mod robots;
 mod schedule;
 mod trouble;
 mod world;
+mod x;
+mod x_pages;
 
 /// Makes two tests of each scenario, one a database.
 macro_rules! on_both {

@@ -151,8 +151,13 @@ impl Received {
     }
 }
 
+/// Answers a request as it sees fit.
+type Handler = Box<dyn FnMut(&Received) -> Reply + Send>;
+
 #[derive(Default)]
 struct State {
+    /// Answers what no path below does.
+    handler: Option<Handler>,
     /// By path and query; the last of several is repeated.
     replies: HashMap<String, Vec<Reply>>,
     received: Vec<Received>,
@@ -204,6 +209,11 @@ impl Server {
         let mut replies: Vec<Reply> = replies.into_iter().collect();
         replies.reverse();
         self.state.lock().unwrap().replies.insert(path.to_owned(), replies);
+    }
+
+    /// Answers all other requests.
+    pub(crate) fn on_all(&self, handler: impl FnMut(&Received) -> Reply + Send + 'static) {
+        self.state.lock().unwrap().handler = Some(Box::new(handler));
     }
 
     /// The URL of a path, by address.
@@ -298,11 +308,11 @@ async fn serve(mut stream: impl OverTcp, connection: usize, state: &Mutex<State>
             let (now, most) = state.under_way.entry(host.clone()).or_default();
             *now += 1;
             *most = (*most).max(*now);
-            state.received.push(request);
+            state.received.push(request.clone());
             match state.replies.get_mut(&path) {
                 Some(replies) if replies.len() > 1 => replies.pop(),
                 Some(replies) => replies.last().cloned(),
-                None => Some(Reply::status(404)),
+                None => Some(state.handler.as_mut().map_or(Reply::status(404), |answer| answer(&request))),
             }
         };
         let mut goes_on = true;

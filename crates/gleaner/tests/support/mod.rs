@@ -4,6 +4,7 @@
 pub(crate) mod ca;
 pub(crate) mod dns;
 pub(crate) mod http;
+pub(crate) mod x;
 
 use std::sync::Arc;
 

@@ -13,3 +13,4 @@ pub mod read;
 pub mod service;
 pub mod store;
 pub mod vault;
+pub mod web;

@@ -1,6 +1,7 @@
 //! All tests that need more than one module: real databases, real processes, real time limits.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod api;
 mod claim_cost;
 mod cli;
 mod crash;

@@ -1,6 +1,13 @@
-//! `gleaner serve`: polls until it is told to stop.
+//! `gleaner serve`: polls and answers until it is told to stop.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
 
 use super::{Context, Failure};
+use crate::web::{self, Web};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
@@ -8,12 +15,41 @@ pub(super) struct Args {}
 pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
     crate::log::start(&context.loaded.config.log);
     let owner = format!("{}@{}", std::process::id(), hostname());
-    let engine = context.service().await?.engine(&owner)?;
-    let store = context.loaded.config.store.url.to_string();
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), store, "gleaner is polling");
-    engine.run(stop()).await;
+    let service = Arc::new(context.service().await?);
+    let engine = service.engine(&owner)?;
+    let config = &context.loaded.config;
+    let listener = listen(config.api.listen).await?;
+    let base = config.api.public_url.as_ref().map_or_else(
+        || format!("http://{}", config.api.listen),
+        |url| url.as_str().trim_end_matches('/').to_owned(),
+    );
+    let store = config.store.url.to_string();
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), store, api = base, "gleaner is polling");
+    if let Some(code) = service.first_login_code().await? {
+        // The only secret that is ever printed; it is good once.
+        writeln!(context.out, "Log in for the first time: {base}/login?code={}", code.expose())?;
+        context.out.flush()?;
+    }
+    let stopping = Arc::new(Notify::new());
+    let stopped = Arc::clone(&stopping);
+    let web = Web { service };
+    let answering = web::serve(listener, &web, async move { stopped.notified().await });
+    let polling = async {
+        engine.run(stop()).await;
+        stopping.notify_one();
+    };
+    let (answered, ()) = tokio::join!(answering, polling);
+    answered?;
     tracing::info!("gleaner has stopped");
     Ok(())
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Failure::Usage(format!(
+            "cannot listen on {address}: {error}; --set api.listen=127.0.0.1:PORT takes another"
+        ))
+    })
 }
 
 fn hostname() -> String {

@@ -36,8 +36,6 @@ pub struct Readers {
     pub website: Reader,
     /// Index pages.
     pub watchlist: Reader,
-    /// Timelines on X.
-    pub x: Reader,
 }
 
 /// Raised when a reader makes something else of the same bytes: then validators of before are not used.
@@ -64,23 +62,17 @@ pub(super) struct Attempt {
 
 impl Default for Readers {
     fn default() -> Self {
-        let unknown: Reader = |_, _| Err(Fault::Unreadable("this version of gleaner does not read X".into()));
-        Self {
-            feed: read::feed::read,
-            website: read::website::read,
-            watchlist: read::watchlist::read,
-            x: unknown,
-        }
+        Self { feed: read::feed::read, website: read::website::read, watchlist: read::watchlist::read }
     }
 }
 
 impl Readers {
     fn of(&self, kind: Kind) -> Reader {
         match kind {
-            Kind::Feed => self.feed,
+            // X has an API of its own, and never comes here.
+            Kind::Feed | Kind::X => self.feed,
             Kind::Website => self.website,
             Kind::Watchlist => self.watchlist,
-            Kind::X => self.x,
         }
     }
 }
@@ -203,9 +195,8 @@ fn request(vault: &Vault, source: &Source, more: bool) -> Result<Request, Fault>
     let url = Url::parse(&source.settings.url)
         .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", source.settings.url)))?;
     let accept = match source.settings.kind {
-        Kind::Feed => read::feed::ACCEPT,
+        Kind::Feed | Kind::X => read::feed::ACCEPT,
         Kind::Website | Kind::Watchlist => PAGES,
-        Kind::X => "application/json",
     };
     let validators = if is_current(source) {
         let Memory { etag, last_modified, .. } = source.memory.clone();

@@ -83,7 +83,8 @@ impl Service {
 
     /// Who an access token lets in.
     pub async fn actor(&self, token: &str) -> Result<Actor, ServiceError> {
-        let unknown = || ServiceError::Unauthenticated("the access token is not valid, or not any more".into());
+        let unknown =
+            || ServiceError::Unauthenticated("the access token is not valid, or not any more".into());
         let now = self.clock.now();
         let id = jwt::verify(&self.signing_key()?, token, now).map_err(|_| unknown())?;
         let (token, user) = self.token_of(&id, now).await?.ok_or_else(unknown)?;
@@ -102,6 +103,19 @@ impl Service {
         let user = self.store.user_named(user).await?;
         let name = format!("link {}", hex(&random::<8>()?));
         self.grant(&user, TokenKind::Link, &name, &[], LINK).await
+    }
+
+    /// A code for the first login, while there is nobody yet who could log in otherwise.
+    pub async fn first_login_code(&self) -> Result<Option<Secret>, ServiceError> {
+        let users = self.store.users().await?;
+        if users.iter().any(|user| user.password_hash.is_some()) {
+            return Ok(None);
+        }
+        let Some(admin) = users.into_iter().find(|user| user.is_admin) else { return Ok(None) };
+        for old in self.store.tokens(admin.id, TokenKind::Link).await? {
+            self.store.delete_token(old.id).await?;
+        }
+        Ok(Some(self.login_code(&admin.name).await?.secret))
     }
 
     async fn token_of(&self, id: &str, now: Time) -> Result<Option<(Token, User)>, ServiceError> {
@@ -138,7 +152,8 @@ impl Service {
         let is_jwt = matches!(kind, TokenKind::Api | TokenKind::Session);
         let (key, secret) = if is_jwt {
             let failed = |error| ServiceError::conflict("token_not_signed", format!("{error}"));
-            let token = jwt::sign(&self.signing_key()?, &text, &user.name, now, expires_at).map_err(failed)?;
+            let token =
+                jwt::sign(&self.signing_key()?, &text, &user.name, now, expires_at).map_err(failed)?;
             (text, token)
         } else {
             (hashed(&text), text)
@@ -171,7 +186,8 @@ impl Service {
 
     async fn check_link(&self, code: &Secret) -> Result<User, ServiceError> {
         let spent = || {
-            let message = "this link was used already, or is too old; `gleaner user link NAME` makes a new one";
+            let message =
+                "this link was used already, or is too old; `gleaner user link NAME` makes a new one";
             ServiceError::Unauthenticated(message.to_owned())
         };
         let found = self.store.token(TokenKind::Link, &hashed(code.expose())).await?;
@@ -214,6 +230,12 @@ impl By<'_> {
         self.grant(&user, kind, &name, scopes, lasts).await
     }
 
+    /// A code that logs a user in, once; for admins.
+    pub async fn make_login_code(&self, user: &str) -> Result<Granted, ServiceError> {
+        self.actor.must_manage()?;
+        self.login_code(user).await
+    }
+
     /// One's own tokens of a kind.
     pub async fn tokens(&self, kind: TokenKind) -> Result<Vec<Token>, ServiceError> {
         self.actor.must(Scope::Read)?;
@@ -241,7 +263,11 @@ impl By<'_> {
 
     /// Sets a user's password: one's own, or as an admin anybody's.
     pub async fn set_password(&self, user: &str, password: &Secret) -> Result<(), ServiceError> {
-        if user == self.actor.name { self.actor.must(Scope::Write)? } else { self.actor.must_manage()? }
+        if user == self.actor.name {
+            self.actor.must(Scope::Write)?
+        } else {
+            self.actor.must_manage()?
+        }
         if password.expose().chars().count() < PASSWORD_CHARS {
             let message = format!("a password has at least {PASSWORD_CHARS} characters");
             return Err(ServiceError::invalid("password", message));
@@ -271,7 +297,7 @@ impl Gate {
         lock(&self.known).remove(id);
     }
 
-    fn forget_all(&self) {
+    pub(super) fn forget_all(&self) {
         lock(&self.known).clear();
     }
 
@@ -311,7 +337,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(super) fn checked_name(field: &str, name: &str) -> Result<String, ServiceError> {
     let name = name.trim();
     let fits = (1..=100).contains(&name.chars().count()) && !name.chars().any(char::is_control);
-    if fits { Ok(name.to_owned()) } else { Err(ServiceError::invalid(field, "a name has 1 to 100 characters")) }
+    if fits {
+        Ok(name.to_owned())
+    } else {
+        Err(ServiceError::invalid(field, "a name has 1 to 100 characters"))
+    }
 }
 
 /// Hashing passwords takes long on purpose, so not on the async threads.

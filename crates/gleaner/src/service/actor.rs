@@ -55,6 +55,11 @@ impl Actor {
         Self { user_id: user.id, name: user.name, is_admin: true, scopes, token_id: None }
     }
 
+    /// What was granted, by name.
+    pub fn scopes(&self) -> Vec<&'static str> {
+        self.scopes.iter().map(|scope| scope.name()).collect()
+    }
+
     /// Whether this is granted.
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)

@@ -81,6 +81,11 @@ impl ServiceError {
         Self::Invalid(vec![Wrong { field: field.into(), message: message.into() }])
     }
 
+    /// There is no such thing.
+    pub fn missing(entity: &'static str, key: &str) -> Self {
+        StoreError::NotFound { entity, key: key.to_owned() }.into()
+    }
+
     /// Something is in the way.
     pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
         Self::Conflict { code, message: message.into(), id: None, at: None }

@@ -36,7 +36,9 @@ impl By<'_> {
         self.change_health(id, |source, _| match source.health.status() {
             Status::Disabled => Err(ServiceError::Conflict {
                 code: "source_disabled",
-                message: format!("source {id} is disabled, not set aside; enable it with {{\"enabled\": true}}"),
+                message: format!(
+                    "source {id} is disabled, not set aside; enable it with {{\"enabled\": true}}"
+                ),
                 id: Some(id),
                 at: None,
             }),

@@ -149,7 +149,10 @@ fn check_service(service: &str) -> Result<(), ServiceError> {
         return Ok(());
     }
     let known = SERVICES.join(", ");
-    Err(ServiceError::invalid("service", format!("'{service}' is no service that takes a key; there are {known}")))
+    Err(ServiceError::invalid(
+        "service",
+        format!("'{service}' is no service that takes a key; there are {known}"),
+    ))
 }
 
 /// A key as it can stand in a header. People paste them with what stands before them.

@@ -10,6 +10,7 @@ mod hand;
 mod jwt;
 mod keys;
 mod links;
+mod people;
 mod sources;
 mod trial;
 
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use gleaner_core::time::Time;
 
 pub use crate::fetch::Credential;
-pub use crate::store::{Source, SourceFilter, StoreError};
+pub use crate::store::{Collection, Source, SourceFilter, StoreError, Token, TokenKind, User};
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
 pub use error::{Checks, ServiceError, Wrong};
@@ -90,7 +91,9 @@ impl Service {
     pub async fn local(&self) -> Result<Actor, ServiceError> {
         let mut users = self.store.users().await?.into_iter();
         let admin = users.find(|user| user.is_admin);
-        admin.map(Actor::local).ok_or_else(|| ServiceError::Forbidden("there is no admin any more".to_owned()))
+        admin
+            .map(Actor::local)
+            .ok_or_else(|| ServiceError::Forbidden("there is no admin any more".to_owned()))
     }
 
     /// The settings in use.

@@ -175,7 +175,10 @@ impl By<'_> {
         match name {
             Some(name) if !self.config.policies.contains_key(name) => {
                 let names = self.config.policies.keys().cloned().collect::<Vec<_>>().join(", ");
-                Err(ServiceError::invalid("policy", format!("there is no policy '{name}'; there are {names}")))
+                Err(ServiceError::invalid(
+                    "policy",
+                    format!("there is no policy '{name}'; there are {names}"),
+                ))
             }
             _ => Ok(()),
         }
@@ -189,7 +192,10 @@ impl By<'_> {
             .map(|collection| collection.id)
             .ok_or_else(|| {
                 let names = collections.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
-                ServiceError::invalid("collection", format!("there is no collection '{name}'; there are {names}"))
+                ServiceError::invalid(
+                    "collection",
+                    format!("there is no collection '{name}'; there are {names}"),
+                )
             })
     }
 }

@@ -66,7 +66,7 @@ pub struct TrialEntry {
 pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError> {
     if gleaner_core::x::timeline_url(text).is_ok() {
         let why = "a timeline on X is read with its owner's key only; `gleaner add` adds it";
-        return Err(ServiceError::Invalid(format!("{text}: {why}")));
+        return Err(ServiceError::invalid("url", format!("{text}: {why}")));
     }
     let url = link::source_url(text)?;
     let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;

@@ -5,11 +5,11 @@ use super::*;
 const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
 fn given(key: &str) -> Vault {
-    Vault { place: Place::Given(Secret::new(key)), cipher: OnceLock::new() }
+    Vault { place: Place::Given(Secret::new(key)), key: OnceLock::new() }
 }
 
 fn beside(path: &std::path::Path) -> Vault {
-    Vault { place: Place::File(path.to_owned()), cipher: OnceLock::new() }
+    Vault { place: Place::File(path.to_owned()), key: OnceLock::new() }
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn keys_must_be_keys() {
     for bad in ["", "00", &KEY[1..], &format!("{KEY}0"), &KEY.replace('0', "g")] {
         assert!(matches!(given(bad).seal("x", b""), Err(VaultError::BadKey)), "{bad}");
     }
-    let nowhere = Vault { place: Place::Nowhere, cipher: OnceLock::new() };
+    let nowhere = Vault { place: Place::Nowhere, key: OnceLock::new() };
     assert!(nowhere.seal("x", b"").unwrap_err().to_string().contains("set store.key"));
 }
 

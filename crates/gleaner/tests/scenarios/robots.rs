@@ -24,7 +24,7 @@ on_both!(
 async fn world(db: Database) -> World {
     let mut world = World::new(db, &["fetch.timeout_seconds=1"]).await;
     world.readers(|readers| {
-        readers.website = |page| {
+        readers.website = |page, _| {
             let text = String::from_utf8_lossy(page.body).into_owned();
             let entry = Entry { guid: Some(text.clone()), raw_content: Some(text), ..Entry::default() };
             Ok(Document { entries: vec![entry], ..Document::default() })

@@ -158,7 +158,20 @@ impl World {
         let service =
             Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(1));
         let actor = service.local().await.unwrap();
-        Self { db, config, clock, server, dns, outside, readers, engine, service, actor, log, _logging: logging }
+        Self {
+            db,
+            config,
+            clock,
+            server,
+            dns,
+            outside,
+            readers,
+            engine,
+            service,
+            actor,
+            log,
+            _logging: logging,
+        }
     }
 
     pub(super) fn now(&self) -> Time {

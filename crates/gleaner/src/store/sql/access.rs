@@ -13,8 +13,9 @@ const TOKEN: &str = "t.id, t.user_id, t.name, t.key, t.scopes, t.created_at, t.e
 #[async_trait]
 impl Access for Sql {
     async fn create_token(&self, token: &NewToken) -> Result<i64> {
-        let mut query =
-            Query::new("INSERT INTO tokens (user_id, kind, name, key, scopes, created_at, expires_at) VALUES (");
+        let mut query = Query::new(
+            "INSERT INTO tokens (user_id, kind, name, key, scopes, created_at, expires_at) VALUES (",
+        );
         query
             .separated(", ")
             .push_bind(token.user_id)
@@ -123,9 +124,10 @@ fn repeated(row: &Row, request: &[u8]) -> sqlx::Result<Repeated> {
         return Ok(Repeated::Other);
     }
     Ok(match row.try_get::<Option<i64>, _>("status")?.and_then(|status| u16::try_from(status).ok()) {
-        Some(status) => {
-            Repeated::Answered { status, body: row.try_get::<Option<Vec<u8>>, _>("body")?.unwrap_or_default() }
-        }
+        Some(status) => Repeated::Answered {
+            status,
+            body: row.try_get::<Option<Vec<u8>>, _>("body")?.unwrap_or_default(),
+        },
         None => Repeated::Running,
     })
 }

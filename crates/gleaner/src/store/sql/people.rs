@@ -151,7 +151,11 @@ impl Sql {
         }
     }
 
-    pub(super) async fn all<T>(&self, mut query: Query, read: impl Fn(&Row) -> sqlx::Result<T>) -> Result<Vec<T>> {
+    pub(super) async fn all<T>(
+        &self,
+        mut query: Query,
+        read: impl Fn(&Row) -> sqlx::Result<T>,
+    ) -> Result<Vec<T>> {
         let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
         rows.iter().map(read).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
@@ -175,7 +179,13 @@ impl Sql {
         }
     }
 
-    pub(super) async fn delete(&self, query: Query, entity: &'static str, id: i64, why: &'static str) -> Result<()> {
+    pub(super) async fn delete(
+        &self,
+        query: Query,
+        entity: &'static str,
+        id: i64,
+        why: &'static str,
+    ) -> Result<()> {
         match self.change(query, entity, id).await {
             Err(StoreError::Database { source, .. }) if is_foreign_key(&source) => {
                 Err(StoreError::InUse { entity, key: id.to_string(), why })

@@ -1,0 +1,94 @@
+//! Logging in and out.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use gleaner_core::time::Time;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::config::secret::Secret;
+use crate::service::{Granted, Login};
+use crate::web::Web;
+use crate::web::auth::As;
+use crate::web::json::Json;
+use crate::web::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<Web> {
+    OpenApiRouter::new().routes(routes!(log_in)).routes(routes!(log_out)).routes(routes!(who))
+}
+
+/// How somebody proves who they are: a name with a password, or the code of a login link.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged)]
+enum LoginRequest {
+    Password { name: String, password: String },
+    Link { code: String },
+}
+
+/// An access token, shown this once.
+#[derive(Serialize, ToSchema)]
+pub(super) struct AccessToken {
+    /// Send it as `Authorization: Bearer …`.
+    pub(super) token: String,
+    /// What it grants.
+    pub(super) scopes: String,
+    /// When it ends.
+    #[schema(value_type = String, format = DateTime)]
+    pub(super) expires_at: Time,
+}
+
+impl From<Granted> for AccessToken {
+    fn from(granted: Granted) -> Self {
+        let Granted { secret, scopes, expires_at, .. } = granted;
+        Self { token: secret.expose().to_owned(), scopes, expires_at }
+    }
+}
+
+/// Log in.
+#[utoipa::path(post, path = "/login", tag = "access", request_body = LoginRequest, security(()), responses(
+    (status = 200, body = AccessToken, description = "Good for twelve hours"),
+    (status = 401, description = "Wrong name, password or code"),
+    (status = 422, description = "Not a login"),
+))]
+async fn log_in(
+    State(web): State<Web>,
+    Json(login): Json<LoginRequest>,
+) -> Result<Json<AccessToken>, Problem> {
+    let login = match login {
+        LoginRequest::Password { name, password } => {
+            Login::Password { name, password: Secret::new(password) }
+        }
+        LoginRequest::Link { code } => Login::Link(Secret::new(code)),
+    };
+    let (_, granted) = web.service.log_in(login).await?;
+    Ok(Json(granted.into()))
+}
+
+/// Log out: the token that is sent ends.
+#[utoipa::path(post, path = "/logout", tag = "access", responses(
+    (status = 204, description = "It has ended"),
+))]
+async fn log_out(whoever: As) -> Result<StatusCode, Problem> {
+    whoever.by().log_out().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Who one is.
+#[derive(Serialize, ToSchema)]
+struct Me {
+    id: i64,
+    name: String,
+    is_admin: bool,
+    scopes: Vec<&'static str>,
+}
+
+/// Who the token belongs to.
+#[utoipa::path(get, path = "/me", tag = "access", responses(
+    (status = 200, body = Me),
+))]
+async fn who(whoever: As) -> Json<Me> {
+    let actor = whoever.actor();
+    Json(Me { id: actor.user_id, name: actor.name.clone(), is_admin: actor.is_admin, scopes: actor.scopes() })
+}

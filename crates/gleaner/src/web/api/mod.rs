@@ -1,0 +1,27 @@
+//! The resources, one file each: handlers, types, and what the API's document says of them.
+
+mod collections;
+mod login;
+mod openapi;
+mod tokens;
+mod users;
+
+use utoipa::OpenApi as _;
+use utoipa_axum::router::OpenApiRouter;
+
+use super::Web;
+
+/// Every route, with its description.
+pub(super) fn routes() -> OpenApiRouter<Web> {
+    OpenApiRouter::with_openapi(openapi::Document::openapi()).nest(
+        "/api/v1",
+        OpenApiRouter::new()
+            .merge(openapi::routes())
+            .merge(login::routes())
+            .merge(tokens::routes())
+            .merge(users::routes())
+            .merge(collections::routes()),
+    )
+}
+
+pub(super) use openapi::described;

@@ -1,0 +1,130 @@
+//! Users: managed by admins, seen by all.
+
+use axum::http::StatusCode;
+use gleaner_core::time::Time;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::config::secret::Secret;
+use crate::service::User;
+use crate::web::auth::As;
+use crate::web::json::{Json, Path};
+use crate::web::{Page, Problem, Web};
+
+pub(super) fn routes() -> OpenApiRouter<Web> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(delete))
+        .routes(routes!(set_password))
+        .routes(routes!(make_link))
+}
+
+/// A user.
+#[derive(Serialize, ToSchema)]
+#[schema(as = User)]
+struct Shown {
+    id: i64,
+    name: String,
+    is_admin: bool,
+    has_password: bool,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Time,
+}
+
+impl From<User> for Shown {
+    fn from(user: User) -> Self {
+        let has_password = user.password_hash.is_some();
+        Self {
+            id: user.id,
+            name: user.name,
+            is_admin: user.is_admin,
+            has_password,
+            created_at: user.created_at,
+        }
+    }
+}
+
+/// A user to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewUser {
+    name: String,
+    /// Whether it manages users.
+    #[serde(default)]
+    is_admin: bool,
+}
+
+/// A password to be set.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewPassword {
+    /// At least ten characters.
+    password: String,
+}
+
+/// What logs somebody in, once.
+#[derive(Serialize, ToSchema)]
+struct LoginCode {
+    /// For `POST /api/v1/login`, or `/login?code=…` in a browser.
+    code: String,
+    #[schema(value_type = String, format = DateTime)]
+    expires_at: Time,
+}
+
+/// List users.
+#[utoipa::path(get, path = "/users", tag = "users", responses((status = 200, body = Page<Shown>)))]
+async fn list(whoever: As) -> Result<Json<Page<Shown>>, Problem> {
+    let users = whoever.by().users().await?;
+    Ok(Json(Page::whole(users.into_iter().map(Shown::from).collect())))
+}
+
+/// Add a user. It has no password yet: a login link lets it in.
+#[utoipa::path(post, path = "/users", tag = "users", request_body = NewUser, responses(
+    (status = 201, body = Shown),
+    (status = 409, description = "One of that name is there already"),
+    (status = 422, description = "Not valid"),
+))]
+async fn create(whoever: As, Json(new): Json<NewUser>) -> Result<(StatusCode, Json<Shown>), Problem> {
+    let user = whoever.by().create_user(&new.name, new.is_admin).await?;
+    Ok((StatusCode::CREATED, Json(user.into())))
+}
+
+/// Delete a user who owns no collection.
+#[utoipa::path(delete, path = "/users/{name}", tag = "users", params(("name" = String, Path)), responses(
+    (status = 204, description = "It is gone, and its tokens with it"),
+    (status = 404, description = "There is none of that name"),
+    (status = 409, description = "It owns a collection, or is the last admin"),
+))]
+async fn delete(whoever: As, Path(name): Path<String>) -> Result<StatusCode, Problem> {
+    whoever.by().delete_user(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Set a password: one's own, or as an admin anybody's.
+#[utoipa::path(put, path = "/users/{name}/password", tag = "users", params(("name" = String, Path)),
+    request_body = NewPassword, responses(
+    (status = 204, description = "It is set"),
+    (status = 404, description = "There is none of that name"),
+    (status = 422, description = "Too short"),
+))]
+async fn set_password(
+    whoever: As,
+    Path(name): Path<String>,
+    Json(new): Json<NewPassword>,
+) -> Result<StatusCode, Problem> {
+    whoever.by().set_password(&name, &Secret::new(new.password)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Make a code that logs a user in, once. For admins.
+#[utoipa::path(post, path = "/users/{name}/login-code", tag = "users", params(("name" = String, Path)), responses(
+    (status = 201, body = LoginCode),
+    (status = 404, description = "There is none of that name"),
+))]
+async fn make_link(whoever: As, Path(name): Path<String>) -> Result<(StatusCode, Json<LoginCode>), Problem> {
+    let granted = whoever.by().make_login_code(&name).await?;
+    let code = granted.secret.expose().to_owned();
+    Ok((StatusCode::CREATED, Json(LoginCode { code, expires_at: granted.expires_at })))
+}

@@ -1,0 +1,82 @@
+//! Who asks. A request gets through with a good token, or to one of the few routes that are open.
+
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use super::Web;
+use super::problem::Problem;
+use crate::service::{Actor, By, ServiceError};
+
+/// Routes that need no token.
+const OPEN: [&str; 3] = ["/healthz", "/readyz", "/api/v1/login"];
+
+/// Somebody at the machine itself. Only code can put it into a request.
+#[derive(Debug, Clone)]
+pub(super) struct Local(pub(super) Actor);
+
+/// Lets in who has a token, and everybody where it is open.
+pub(super) async fn let_in(State(web): State<Web>, mut request: Request, next: Next) -> Response {
+    if let Some(Local(actor)) = request.extensions().get::<Local>().cloned() {
+        request.extensions_mut().insert(actor);
+        return next.run(request).await;
+    }
+    let open = request.extensions().get::<MatchedPath>().is_some_and(|path| OPEN.contains(&path.as_str()));
+    if open {
+        return next.run(request).await;
+    }
+    let actor = match bearer(request.headers()) {
+        Ok(token) => web.service.actor(&token).await,
+        Err(error) => Err(error),
+    };
+    match actor {
+        Ok(actor) => {
+            request.extensions_mut().insert(actor);
+            next.run(request).await
+        }
+        Err(error) => Problem::from(error).into_response(),
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Result<String, ServiceError> {
+    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match header.and_then(|header| header.split_once(' ')) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim().to_owned()),
+        _ => {
+            Err(ServiceError::Unauthenticated("send an access token: Authorization: Bearer TOKEN".to_owned()))
+        }
+    }
+}
+
+/// The use cases, as whoever asks.
+pub(crate) struct As {
+    web: Web,
+    actor: Actor,
+}
+
+impl As {
+    /// The use cases.
+    pub(crate) fn by(&self) -> By<'_> {
+        self.web.service.by(&self.actor)
+    }
+
+    /// Who asks.
+    pub(crate) const fn actor(&self) -> &Actor {
+        &self.actor
+    }
+}
+
+impl FromRequestParts<Web> for As {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Self, Problem> {
+        match parts.extensions.get::<Actor>() {
+            Some(actor) => Ok(Self { web: web.clone(), actor: actor.clone() }),
+            // An open route that asks who it is: there is nobody.
+            None => Err(ServiceError::Unauthenticated("this needs an access token".to_owned()).into()),
+        }
+    }
+}

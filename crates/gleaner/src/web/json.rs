@@ -1,0 +1,59 @@
+//! Bodies and parameters, with problems for people where they cannot be read.
+
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::problem::Problem;
+
+/// JSON in and out.
+#[derive(Debug, Clone, Copy, FromRequest)]
+#[from_request(via(axum::Json), rejection(Problem))]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        axum::Json(self.0).into_response()
+    }
+}
+
+/// What stands in the path.
+#[derive(Debug, Clone, Copy, FromRequestParts)]
+#[from_request(via(axum::extract::Path), rejection(Problem))]
+pub(crate) struct Path<T>(pub(crate) T);
+
+/// What stands after the question mark.
+#[derive(Debug, Clone, Copy, FromRequestParts)]
+#[from_request(via(axum::extract::Query), rejection(Problem))]
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl From<JsonRejection> for Problem {
+    fn from(rejection: JsonRejection) -> Self {
+        let (status, detail) = (rejection.status(), rejection.body_text());
+        match status {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => Problem::new(
+                status,
+                "not_json",
+                "It must be JSON",
+                "send JSON, with Content-Type: application/json",
+            ),
+            StatusCode::PAYLOAD_TOO_LARGE => Problem::new(status, "too_large", "It is too large", detail),
+            _ => Problem::new(status, "invalid", "What was sent is not valid", detail),
+        }
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Self {
+        let detail = format!("there is no such thing: {}", rejection.body_text());
+        Problem::new(StatusCode::NOT_FOUND, "not_found", "There is no such thing", detail)
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Self {
+        Problem::new(StatusCode::BAD_REQUEST, "bad_query", "A parameter is wrong", rejection.body_text())
+    }
+}

@@ -1,0 +1,170 @@
+//! A server of the API on a port of its own, and a client of it.
+
+use std::sync::Arc;
+
+use gleaner::clock::{Chance, ManualClock};
+use gleaner::config::{Config, Flag, Inputs};
+use gleaner::service::{Actor, By, Scope, Service};
+use gleaner::web::{self, Web};
+use gleaner_core::time::Span;
+use reqwest::Method;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::support::{Database, start};
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: reqwest::header::HeaderMap,
+    /// The body as JSON; null where it is none.
+    pub(super) body: Value,
+    pub(super) text: String,
+}
+
+impl Answer {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The body, where the status is as expected.
+    #[track_caller]
+    pub(super) fn is(&self, status: u16) -> &Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        &self.body
+    }
+
+    /// The code of a problem with this status.
+    #[track_caller]
+    pub(super) fn problem(&self, status: u16) -> &str {
+        self.is(status);
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.text);
+        self.body["code"].as_str().unwrap()
+    }
+}
+
+/// A running API.
+pub(super) struct Api {
+    pub(super) db: Database,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) service: Arc<Service>,
+    pub(super) actor: Actor,
+    pub(super) base: String,
+    /// Grants everything.
+    pub(super) token: String,
+    client: reqwest::Client,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Api {
+    pub(super) async fn new(db: Database) -> Self {
+        Self::with(db, &[]).await
+    }
+
+    /// With these settings, `key=value` each.
+    pub(super) async fn with(db: Database, settings: &[&str]) -> Self {
+        let clock = Arc::new(ManualClock::new(start()));
+        let (config, store) = (config(settings), Arc::clone(&db.store));
+        let service = Arc::new(Service::new(store, config, Arc::clone(&clock) as _, Chance::seeded(1)));
+        let actor = service.local().await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let web = Web { service: Arc::clone(&service) };
+        let server = tokio::spawn(async move { web::serve(listener, &web, std::future::pending()).await });
+        // Only the first of a process's tests installs it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        #[expect(clippy::disallowed_methods, reason = "a client of the API, not of the world")]
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let token = token(&service, &actor, "all", &[Scope::Read, Scope::Write]).await;
+        Self { db, clock, service, actor, base, token, client, server }
+    }
+
+    /// The use cases themselves, to set the scene.
+    pub(super) fn by(&self) -> By<'_> {
+        self.service.by(&self.actor)
+    }
+
+    /// A token that grants so much.
+    pub(super) async fn token(&self, name: &str, scopes: &[Scope]) -> String {
+        token(&self.service, &self.actor, name, scopes).await
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, None, &[]).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::POST, path, Some(body), &[]).await
+    }
+
+    pub(super) async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::PATCH, path, Some(body), &[]).await
+    }
+
+    pub(super) async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::PUT, path, Some(body), &[]).await
+    }
+
+    pub(super) async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, None, &[]).await
+    }
+
+    /// A request with the token that grants everything, below `/api/v1`.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let bearer = format!("Bearer {}", self.token);
+        let headers: Vec<(&str, &str)> =
+            headers.iter().copied().chain([("authorization", bearer.as_str())]).collect();
+        self.ask(method, &format!("/api/v1{path}"), body, &headers).await
+    }
+
+    /// A request as it is.
+    pub(super) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request = self.client.request(method, format!("{}{path}", self.base));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text().await.unwrap();
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Answer { status, headers, body, text }
+    }
+}
+
+async fn token(service: &Service, actor: &Actor, name: &str, scopes: &[Scope]) -> String {
+    let granted = service.by(actor).create_token(name, scopes, Span::from_days(30)).await.unwrap();
+    granted.secret.expose().to_owned()
+}
+
+fn config(settings: &[&str]) -> Config {
+    let key = format!("store.key=\"{}\"", "ab".repeat(32));
+    let usual = ["fetch.allow_private_networks=[\"127.0.0.0/8\"]", key.as_str()];
+    let set = |assignment: &&str| Flag { name: "test".into(), assignment: (*assignment).to_owned() };
+    let flags = usual.iter().chain(settings).map(set).collect();
+    let env = std::iter::once(("HOME".to_owned(), "/nowhere".to_owned())).collect();
+    let inputs = Inputs { file: None, env, flags, read: &|path| std::fs::read_to_string(path) };
+    Config::load(&inputs).unwrap().config
+}

@@ -1,0 +1,18 @@
+//! The API over real HTTP, on both databases.
+
+mod access;
+mod client;
+mod doors;
+
+/// Makes two tests of each, one a database.
+macro_rules! on_both {
+    ($($name:ident),+ $(,)?) => {
+        mod on_sqlite {
+            $(#[tokio::test] async fn $name() { super::$name(crate::support::sqlite().await).await; })+
+        }
+        mod on_postgres {
+            $(#[tokio::test] async fn $name() { super::$name(crate::support::postgres().await).await; })+
+        }
+    };
+}
+use on_both;

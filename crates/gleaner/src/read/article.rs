@@ -13,6 +13,7 @@ mod furniture;
 mod linked_data;
 mod names;
 mod title;
+mod trim;
 mod wording;
 
 use gleaner_core::time::Time;
@@ -67,7 +68,7 @@ pub fn extract(page: &Page<'_>) -> Article {
         ..Article::default()
     };
     let base = facts.base.as_ref().unwrap_or(page.url);
-    match content::of(document, base, &facts) {
+    match content::of(&html, document, base) {
         Some(content) => {
             (article.text, article.html, article.extracted) = (content.text, content.html, true);
         }

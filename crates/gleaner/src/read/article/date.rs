@@ -59,11 +59,13 @@ pub(super) fn of(facts: &Facts, url: &Url) -> Option<Time> {
         .published()
         .and_then(stated)
         .or_else(|| NAMES.iter().find_map(|name| facts.metas_of(name).find_map(dates::stated)))
+        .or_else(|| facts.metas_like("publish").chain(facts.metas_like("pubdate")).find_map(dates::stated))
         .or_else(|| shown(facts, 1))
         .or_else(|| in_address(url))
         .or_else(|| shown(facts, 3))
         .or_else(|| in_text(&facts.near, facts.language.as_deref()))
         .or_else(|| shown(facts, 4))
+        .or_else(|| in_text(facts.before(), facts.language.as_deref()))
         .or_else(|| MODIFIED.iter().find_map(|name| facts.metas_of(name).find_map(dates::stated)))
 }
 

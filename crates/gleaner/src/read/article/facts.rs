@@ -6,12 +6,16 @@ use url::Url;
 use super::absolute;
 use super::linked_data::LinkedData;
 use super::names::{Names, is_furniture_around};
+use super::wording::overlap;
 
 /// Lists are cut to this: no honest page has more that matters, and each entry costs time.
 const MOST: usize = 200;
 
 /// So many bytes of text behind the first heading may hold the date.
 const NEAR: usize = 1500;
+
+/// So many bytes of text before it may, too.
+const BEFORE: usize = 200;
 
 /// What a page says about itself.
 #[derive(Default)]
@@ -35,6 +39,8 @@ pub(super) struct Facts {
     pub bylines: Vec<Byline>,
     /// The text that follows the first heading.
     pub near: String,
+    /// The text before the first heading.
+    before: String,
 }
 
 /// A `<time>`, or another element that is there to show a date.
@@ -53,13 +59,9 @@ impl Facts {
     pub(super) fn of(document: &Document, url: &Url) -> Self {
         let mut facts = Self { host: url.host_str().unwrap_or_default().to_owned(), ..Self::default() };
         let mut scripts = Vec::new();
-        let mut in_heading = None;
         for node in document.root().descendants_it() {
             if node.is_text() {
-                if !facts.headings.is_empty() && facts.near.len() < NEAR && in_heading.is_none() {
-                    facts.near.push_str(&node.text());
-                    facts.near.push('\n');
-                }
+                facts.text(&node);
                 continue;
             }
             let Some(element) = node.element_ref() else { continue };
@@ -73,16 +75,17 @@ impl Facts {
                 "title" if facts.title.is_empty() => facts.title = folded(&node.text()),
                 "script" => scripts.push(node.text()),
                 "h1" if facts.headings.len() < MOST => {
-                    in_heading = Some(());
-                    facts.headings.extend(Some(folded(&node.text())).filter(|text| !text.is_empty()));
-                    facts.near.clear();
+                    let heading = folded(&node.text());
+                    if facts.headings.is_empty() || overlap(&heading, &facts.title) > 0.7 {
+                        facts.near.clear();
+                    }
+                    facts.headings.extend(Some(heading).filter(|text| !text.is_empty()));
                 }
                 "h2" if facts.subheading.is_none() => {
                     facts.subheading = Some(folded(&node.text())).filter(|text| !text.is_empty());
                 }
                 _ => facts.seen(&node, &element),
             }
-            in_heading = None;
         }
         facts.linked_data = LinkedData::read(scripts.iter().map(|script| &**script));
         facts.site_name = facts.meta_of(&["og:site_name", "application-name", "al:android:app_name"]);
@@ -90,6 +93,30 @@ impl Facts {
             facts.site_name = facts.linked_data.site_name();
         }
         facts
+    }
+
+    /// Keeps text behind the heading, and the last of what is before.
+    fn text(&mut self, node: &NodeRef<'_>) {
+        if !self.headings.is_empty() && self.near.len() >= NEAR {
+            return;
+        }
+        let text = node.text();
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        let near = if self.headings.is_empty() { &mut self.before } else { &mut self.near };
+        if near.len() >= 2 * NEAR {
+            near.drain(..near.floor_char_boundary(near.len() - NEAR));
+        }
+        near.push_str(text.get(..text.floor_char_boundary(NEAR)).unwrap_or_default());
+        near.push('\n');
+    }
+
+    /// The text right before the heading.
+    pub(super) fn before(&self) -> &str {
+        let from = self.before.floor_char_boundary(self.before.len().saturating_sub(BEFORE));
+        self.before.get(from..).unwrap_or_default()
     }
 
     fn meta(&mut self, element: &Element) {
@@ -141,6 +168,11 @@ impl Facts {
 
     pub(super) fn metas_of<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = &'a str> {
         self.metas.iter().filter(move |(name, _)| name == wanted).map(|(_, content)| content.as_str())
+    }
+
+    /// What `<meta>`s say whose name holds this.
+    pub(super) fn metas_like<'a>(&'a self, part: &'a str) -> impl Iterator<Item = &'a str> {
+        self.metas.iter().filter(move |(name, _)| name.contains(part)).map(|(_, content)| content.as_str())
     }
 
     pub(super) fn canonical(&self) -> Option<String> {

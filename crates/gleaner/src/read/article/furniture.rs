@@ -7,6 +7,9 @@ use super::names::Names;
 /// An element with more than this share of the page's text is no furniture, whatever it is called.
 const LARGEST: f32 = 0.3;
 
+/// Shorter paragraphs are captions, labels and the like.
+const PARAGRAPH: usize = 80;
+
 /// Words in `class` or `id` that are only used for furniture.
 const WORDS: &[&str] = &[
     "addthis",
@@ -85,19 +88,50 @@ const PAIRS: &[(&str, &str)] = &[
     ("up", "next"),
 ];
 
-/// Takes furniture out of a tree.
-pub(super) fn remove(document: &Document) {
-    let Some(body) = document.body() else { return };
+/// Takes furniture out of a tree; returns how much prose is left.
+pub(super) fn remove(document: &Document) -> usize {
+    let Some(body) = document.body() else { return 0 };
     let limit = body.normalized_char_count() as f32 * LARGEST;
+    let is_small = |node: &NodeRef<'_>| (node.normalized_char_count() as f32) <= limit;
+    let mut found = 0;
     let mut next = body.first_child();
     while let Some(node) = next {
-        if is_furniture(&node) && (node.normalized_char_count() as f32) <= limit {
+        if is_furniture(&node) && is_small(&node) {
             next = following(&node, &body);
             node.remove_from_parent();
-        } else {
-            next = node.first_child().or_else(|| following(&node, &body));
+            continue;
         }
+        if is_hidden(&node) && !is_small(&node) {
+            // What holds most of a page is hidden only until a script shows it.
+            node.remove_attrs(&["hidden", "style", "aria-hidden"]);
+        }
+        if node.has_name("p") {
+            found += prose(&node);
+        }
+        next = node.first_child().or_else(|| following(&node, &body));
     }
+    found
+}
+
+/// How much prose a paragraph holds: all of it, or nothing where it is short or made of links.
+pub(super) fn prose(paragraph: &NodeRef<'_>) -> usize {
+    let length = paragraph.normalized_char_count();
+    if length < PARAGRAPH {
+        return 0;
+    }
+    let links = paragraph.descendants_it().filter(|node| node.has_name("a"));
+    let linked: usize = links.map(|link| link.normalized_char_count()).sum();
+    if linked * 2 > length { 0 } else { length }
+}
+
+fn is_hidden(node: &NodeRef<'_>) -> bool {
+    let Some(element) = node.element_ref() else { return false };
+    element.attrs.iter().any(|attribute| match &*attribute.name.local {
+        "hidden" => true,
+        "aria-hidden" => &*attribute.value == "true",
+        "style" => ["display", "visibility"].iter().any(|property| attribute.value.contains(property)),
+        _ => false,
+    })
 }
 
 /// The next node in page order that is not inside of this one.

@@ -18,17 +18,21 @@ pub(super) struct Content {
 /// What is found where the page's paragraphs hold more than so many times as much is not the article.
 const TOO_LITTLE: f32 = 0.5;
 
+/// The same for those paragraphs that the page itself says are its article.
+const TOO_LITTLE_OF_ARTICLE: f32 = 0.9;
+
 /// Finds the article of a page in its tree.
 pub(super) fn of(html: &str, document: Document, base: &Url) -> Option<Content> {
     let prose = furniture::remove(&document);
-    let config = Config { disable_json_ld: true, text_mode: TextMode::Raw, ..Config::default() };
+    let config = Config { disable_json_ld: true, text_mode: TextMode::Raw, candidate_select_mode: dom_smoothie::CandidateSelectMode::DomSmoothie, ..Config::default() };
     let mut reader = Readability::with_document(document, Some(base.as_str()), Some(config)).ok()?;
     let found = reader.parse().is_ok();
     let root = reader.doc.select_single("#readability-page-1");
     let root = root.nodes().first().filter(|_| found);
     let length = root.map_or(0, NodeRef::normalized_char_count);
-    if (length as f32) < prose as f32 * TOO_LITTLE
-        && let Some(content) = by_paragraphs(html)
+    let too_little = |all: usize, share: f32| (length as f32) < all as f32 * share;
+    if (too_little(prose.page, TOO_LITTLE) || too_little(prose.article, TOO_LITTLE_OF_ARTICLE))
+        && let Some(content) = by_paragraphs(html, !too_little(prose.page, TOO_LITTLE))
         && content.text.len() > length
     {
         return Some(content);
@@ -44,10 +48,11 @@ fn told(root: &NodeRef<'_>) -> Option<Content> {
 }
 
 /// The smallest block that holds nearly all paragraphs of a page.
-fn by_paragraphs(html: &str) -> Option<Content> {
+fn by_paragraphs(html: &str, of_article: bool) -> Option<Content> {
     let document = tree::parse(html);
     furniture::remove(&document);
     let body = document.body()?;
+    let body = if of_article { furniture::article(&body)? } else { body };
     let mut total = 0;
     let mut held: HashMap<NodeId, usize> = HashMap::new();
     for node in body.descendants_it().filter(|node| node.has_name("p")) {
@@ -57,7 +62,7 @@ fn by_paragraphs(html: &str) -> Option<Content> {
             *held.entry(ancestor.id).or_default() += length;
         }
     }
-    let holds = |node: &NodeRef<'_>| held.get(&node.id).is_some_and(|length| *length * 10 >= total * 8);
+    let holds = |node: &NodeRef<'_>| held.get(&node.id).is_some_and(|length| *length * 100 >= total * 97);
     let mut block = body;
     while let Some(inner) = block.element_children().into_iter().find(holds) {
         block = inner;

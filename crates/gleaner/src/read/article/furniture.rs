@@ -2,6 +2,7 @@
 
 use dom_query::{Document, NodeRef};
 
+use super::facts::attribute;
 use super::names::Names;
 
 /// An element with more than this share of the page's text is no furniture, whatever it is called.
@@ -88,15 +89,41 @@ const PAIRS: &[(&str, &str)] = &[
     ("up", "next"),
 ];
 
+/// Parts of names that sound like furniture to a reader of names, and mean nothing.
+const EMPTY: &[&str] = &["elementor", "-hidden", "hidden-", ":hidden", "scroll", "media-text", "widget-text", "-container", "wp-block"];
+
+/// How much prose there is.
+#[derive(Default)]
+pub(super) struct Prose {
+    /// In the whole page.
+    pub page: usize,
+    /// In what it says is its article.
+    pub article: usize,
+}
+
+/// What the page says is its article: the only one it has, or the one that holds nearly all prose.
+pub(super) fn article<'a>(body: &NodeRef<'a>) -> Option<NodeRef<'a>> {
+    let is_article = |node: &NodeRef<'_>| {
+        node.element_ref().is_some_and(|element| {
+            &*element.name.local == "article" || attribute(&element, "itemprop") == Some("articleBody")
+        })
+    };
+    let mut articles = body.descendants_it().filter(is_article);
+    let first = articles.next()?;
+    let lengths = articles.map(|node| node.normalized_char_count()).max().unwrap_or(0);
+    (first.normalized_char_count() > lengths).then_some(first)
+}
+
 /// Takes furniture out of a tree; returns how much prose is left.
-pub(super) fn remove(document: &Document) -> usize {
-    let Some(body) = document.body() else { return 0 };
+pub(super) fn remove(document: &Document) -> Prose {
+    let Some(body) = document.body() else { return Prose::default() };
     let limit = body.normalized_char_count() as f32 * LARGEST;
     let is_small = |node: &NodeRef<'_>| (node.normalized_char_count() as f32) <= limit;
+    let is_not_all = |node: &NodeRef<'_>| node.normalized_char_count() as f32 * LARGEST <= limit * 0.75;
     let mut found = 0;
     let mut next = body.first_child();
     while let Some(node) = next {
-        if is_furniture(&node) && is_small(&node) {
+        if (is_furniture(&node) && is_small(&node)) || (holds_comments(&node) && is_not_all(&node)) {
             next = following(&node, &body);
             node.remove_from_parent();
             continue;
@@ -105,12 +132,26 @@ pub(super) fn remove(document: &Document) -> usize {
             // What holds most of a page is hidden only until a script shows it.
             node.remove_attrs(&["hidden", "style", "aria-hidden"]);
         }
+        soften(&node);
         if node.has_name("p") {
             found += prose(&node);
         }
         next = node.first_child().or_else(|| following(&node, &body));
     }
-    found
+    let in_article = |node: &NodeRef<'_>| -> usize {
+        node.descendants_it().filter(|inner| inner.has_name("p")).map(|paragraph| prose(&paragraph)).sum()
+    };
+    Prose { page: found, article: article(&body).map_or(0, |node| in_article(&node)) }
+}
+
+/// Whether an element holds what readers say. That may be more than the article.
+fn holds_comments(node: &NodeRef<'_>) -> bool {
+    let Some(element) = node.element_ref() else { return false };
+    if !matches!(&*element.name.local, "div" | "section" | "ol" | "ul" | "aside") {
+        return false;
+    }
+    let names = Names::of(&element);
+    names.has(&["comments", "commentlist", "disqus", "respond"]) && !names.has(&["no", "open", "closed", "has", "with", "without"])
 }
 
 /// How much prose a paragraph holds: all of it, or nothing where it is short or made of links.
@@ -122,6 +163,15 @@ pub(super) fn prose(paragraph: &NodeRef<'_>) -> usize {
     let links = paragraph.descendants_it().filter(|node| node.has_name("a"));
     let linked: usize = links.map(|link| link.normalized_char_count()).sum();
     if linked * 2 > length { 0 } else { length }
+}
+
+/// Takes from an element the names that sound like furniture and mean nothing: a page builder's own, and states.
+fn soften(node: &NodeRef<'_>) {
+    let class = node.element_ref().and_then(|element| attribute(&element, "class").map(str::to_owned));
+    let Some(class) = class.filter(|class| EMPTY.iter().any(|word| class.contains(word))) else { return };
+    let is_empty = |name: &&str| !EMPTY.iter().any(|word| name.contains(word));
+    let rest: Vec<&str> = class.split_ascii_whitespace().filter(is_empty).collect();
+    node.set_attr("class", &rest.join(" "));
 }
 
 fn is_hidden(node: &NodeRef<'_>) -> bool {

@@ -89,9 +89,6 @@ const PAIRS: &[(&str, &str)] = &[
     ("up", "next"),
 ];
 
-/// Parts of names that sound like furniture to a reader of names, and mean nothing.
-const EMPTY: &[&str] = &["elementor", "-hidden", "hidden-", ":hidden", "scroll", "media-text", "widget-text", "-container", "wp-block"];
-
 /// How much prose there is.
 #[derive(Default)]
 pub(super) struct Prose {
@@ -132,7 +129,6 @@ pub(super) fn remove(document: &Document) -> Prose {
             // What holds most of a page is hidden only until a script shows it.
             node.remove_attrs(&["hidden", "style", "aria-hidden"]);
         }
-        soften(&node);
         if node.has_name("p") {
             found += prose(&node);
         }
@@ -163,15 +159,6 @@ pub(super) fn prose(paragraph: &NodeRef<'_>) -> usize {
     let links = paragraph.descendants_it().filter(|node| node.has_name("a"));
     let linked: usize = links.map(|link| link.normalized_char_count()).sum();
     if linked * 2 > length { 0 } else { length }
-}
-
-/// Takes from an element the names that sound like furniture and mean nothing: a page builder's own, and states.
-fn soften(node: &NodeRef<'_>) {
-    let class = node.element_ref().and_then(|element| attribute(&element, "class").map(str::to_owned));
-    let Some(class) = class.filter(|class| EMPTY.iter().any(|word| class.contains(word))) else { return };
-    let is_empty = |name: &&str| !EMPTY.iter().any(|word| name.contains(word));
-    let rest: Vec<&str> = class.split_ascii_whitespace().filter(is_empty).collect();
-    node.set_attr("class", &rest.join(" "));
 }
 
 fn is_hidden(node: &NodeRef<'_>) -> bool {

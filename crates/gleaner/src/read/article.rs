@@ -68,7 +68,7 @@ pub fn extract(page: &Page<'_>) -> Article {
         ..Article::default()
     };
     let base = facts.base.as_ref().unwrap_or(page.url);
-    match content::of(&html, document, base) {
+    match content::of(&html, document, base, &facts.articles) {
         Some(content) => {
             (article.text, article.html, article.extracted) = (content.text, content.html, true);
         }

@@ -22,8 +22,8 @@ const TOO_LITTLE: f32 = 0.5;
 const TOO_LITTLE_OF_ARTICLE: f32 = 0.9;
 
 /// Finds the article of a page in its tree.
-pub(super) fn of(html: &str, document: Document, base: &Url) -> Option<Content> {
-    let prose = furniture::remove(&document);
+pub(super) fn of(html: &str, document: Document, base: &Url, articles: &[NodeId]) -> Option<Content> {
+    let (prose, _) = furniture::remove(&document, articles);
     let config = Config { disable_json_ld: true, text_mode: TextMode::Raw, candidate_select_mode: dom_smoothie::CandidateSelectMode::DomSmoothie, ..Config::default() };
     let mut reader = Readability::with_document(document, Some(base.as_str()), Some(config)).ok()?;
     let found = reader.parse().is_ok();
@@ -32,7 +32,7 @@ pub(super) fn of(html: &str, document: Document, base: &Url) -> Option<Content> 
     let length = root.map_or(0, NodeRef::normalized_char_count);
     let too_little = |all: usize, share: f32| (length as f32) < all as f32 * share;
     if (too_little(prose.page, TOO_LITTLE) || too_little(prose.article, TOO_LITTLE_OF_ARTICLE))
-        && let Some(content) = by_paragraphs(html, !too_little(prose.page, TOO_LITTLE))
+        && let Some(content) = by_paragraphs(html, articles, !too_little(prose.page, TOO_LITTLE))
         && content.text.len() > length
     {
         return Some(content);
@@ -48,15 +48,15 @@ fn told(root: &NodeRef<'_>) -> Option<Content> {
 }
 
 /// The smallest block that holds nearly all paragraphs of a page.
-fn by_paragraphs(html: &str, of_article: bool) -> Option<Content> {
+fn by_paragraphs(html: &str, articles: &[NodeId], of_article: bool) -> Option<Content> {
     let document = tree::parse(html);
-    furniture::remove(&document);
-    let body = document.body()?;
-    let body = if of_article { furniture::article(&body)? } else { body };
+    // The same page makes the same tree, so what was found in the other is found here.
+    let (_, article) = furniture::remove(&document, articles);
+    let body = if of_article { article? } else { document.body()? };
     let mut total = 0;
     let mut held: HashMap<NodeId, usize> = HashMap::new();
     for node in body.descendants_it().filter(|node| node.has_name("p")) {
-        let length = furniture::prose(&node);
+        let length = furniture::length_of_prose(&node);
         total += length;
         for ancestor in node.ancestors_it(None).take_while(|_| length > 0) {
             *held.entry(ancestor.id).or_default() += length;

@@ -1,11 +1,11 @@
 //! What a page says about itself, gathered in one walk over its tree.
 
-use dom_query::{Document, Element, NodeRef};
+use dom_query::{Document, Element, NodeData, NodeId, NodeRef};
 use url::Url;
 
 use super::absolute;
 use super::linked_data::LinkedData;
-use super::names::{Names, is_furniture_around};
+use super::names::{Names, is_aside};
 use super::wording::overlap;
 
 /// Lists are cut to this: no honest page has more that matters, and each entry costs time.
@@ -39,6 +39,8 @@ pub(super) struct Facts {
     pub bylines: Vec<Byline>,
     /// The text that follows the first heading.
     pub near: String,
+    /// What the page marks as an article.
+    pub articles: Vec<NodeId>,
     /// The text before the first heading.
     before: String,
 }
@@ -84,7 +86,14 @@ impl Facts {
                 "h2" if facts.subheading.is_none() => {
                     facts.subheading = Some(folded(&node.text())).filter(|text| !text.is_empty());
                 }
-                _ => facts.seen(&node, &element),
+                name => {
+                    if (name == "article" || attribute(&element, "itemprop") == Some("articleBody"))
+                        && facts.articles.len() < MOST
+                    {
+                        facts.articles.push(node.id);
+                    }
+                    facts.seen(&node, &element);
+                }
             }
         }
         facts.linked_data = LinkedData::read(scripts.iter().map(|script| &**script));
@@ -100,17 +109,19 @@ impl Facts {
         if !self.headings.is_empty() && self.near.len() >= NEAR {
             return;
         }
-        let text = node.text();
-        let text = text.trim();
-        if text.is_empty() {
-            return;
-        }
         let near = if self.headings.is_empty() { &mut self.before } else { &mut self.near };
-        if near.len() >= 2 * NEAR {
-            near.drain(..near.floor_char_boundary(near.len() - NEAR));
-        }
-        near.push_str(text.get(..text.floor_char_boundary(NEAR)).unwrap_or_default());
-        near.push('\n');
+        node.query(|node| {
+            let NodeData::Text { contents } = &node.data else { return };
+            let text = contents.trim();
+            if text.is_empty() {
+                return;
+            }
+            if near.len() >= 2 * NEAR {
+                near.drain(..near.floor_char_boundary(near.len() - NEAR));
+            }
+            near.push_str(text.get(..text.floor_char_boundary(NEAR)).unwrap_or_default());
+            near.push('\n');
+        });
     }
 
     /// The text right before the heading.
@@ -141,8 +152,8 @@ impl Facts {
     fn seen(&mut self, node: &NodeRef<'_>, element: &Element) {
         let names = Names::of(element);
         if self.bylines.len() < MOST
-            && let Some(rank) = byline_rank(element, &names)
-            && !is_furniture_around(node)
+            && let Some(rank) = byline_rank(element, names)
+            && !is_aside(node)
         {
             let text = folded_lines(node);
             if !text.is_empty() && text.len() < 300 {
@@ -150,8 +161,8 @@ impl Facts {
             }
         }
         if self.times.len() < MOST
-            && let Some(rank) = time_rank(element, &names)
-            && !is_furniture_around(node)
+            && let Some(rank) = time_rank(element, names)
+            && !is_aside(node)
         {
             let stated = attribute(element, "datetime").or_else(|| attribute(element, "content"));
             let text = stated.map_or_else(|| folded(&node.text()), folded);
@@ -190,45 +201,46 @@ impl Facts {
 }
 
 /// How sure it is that an element names the author: 0 is surest.
-fn byline_rank(element: &Element, names: &Names) -> Option<u8> {
+fn byline_rank(element: &Element, names: Names) -> Option<u8> {
     let is = |name: &str, value: &str| {
         attribute(element, name).is_some_and(|found| found.split_ascii_whitespace().any(|word| word == value))
     };
+    let (author, byline) = (names.any(&[Names::AUTHOR]), names.any(&[Names::BYLINE]));
     if is("itemprop", "author") || is("rel", "author") {
-        return Some(0);
+        Some(0)
+    } else if (author || byline) && names.any(&[Names::NAME]) && (byline || !is_only_author(element)) {
+        Some(1)
+    } else if byline {
+        Some(2)
+    } else {
+        (author && !names.any(&[Names::PORTRAIT])).then_some(3)
     }
-    if names.has(&["byline"]) && names.has(&["name", "author", "link"]) {
-        return Some(1);
-    }
-    if names.has(&["author"]) && names.has(&["name", "link", "url"]) {
-        return Some(1);
-    }
-    if names.has(&["byline", "bylines", "writer", "contributor"]) {
-        return Some(2);
-    }
-    let other =
-        ["bio", "box", "avatar", "image", "img", "photo", "social", "desc", "description", "about", "title"];
-    (names.has(&["author", "authors", "autor", "auteur", "verfasser"]) && !names.has(&other)).then_some(3)
+}
+
+/// `author` is a word for a name too; alone it does not say twice what it is.
+fn is_only_author(element: &Element) -> bool {
+    let words = ["class", "id"].iter().filter_map(|name| attribute(element, name));
+    !words.into_iter().any(|value| {
+        let value = value.to_ascii_lowercase();
+        ["name", "link", "url"].iter().any(|word| value.contains(word))
+    })
 }
 
 /// How sure it is that an element shows when the page was published: 0 is surest.
-fn time_rank(element: &Element, names: &Names) -> Option<u8> {
+fn time_rank(element: &Element, names: Names) -> Option<u8> {
     let property = attribute(element, "itemprop").unwrap_or_default();
     let time = &*element.name.local == "time";
     if property.eq_ignore_ascii_case("datePublished") || attribute(element, "pubdate").is_some() {
         return Some(0);
     }
-    let modified = property.eq_ignore_ascii_case("dateModified")
-        || names.has(&["updated", "modified", "update", "lastmod", "edited"]);
-    let published = names.has(&["published", "pubdate", "publish", "publication", "posted"]);
+    let modified = property.eq_ignore_ascii_case("dateModified") || names.any(&[Names::MODIFIED]);
+    let published = names.any(&[Names::PUBLISHED]);
     match (time, modified) {
         (true, _) if published => Some(1),
         (true, false) => Some(2),
         (true, true) => Some(4),
-        (false, false) if published && names.has(&["date", "on", "time", "at", "published", "pubdate"]) => {
-            Some(2)
-        }
-        (false, false) if names.has(&["date", "dateline", "datum", "fecha", "timestamp"]) => Some(3),
+        (false, false) if published && names.any(&[Names::DATE]) => Some(2),
+        (false, false) if names.any(&[Names::DAY]) => Some(3),
         _ => None,
     }
 }

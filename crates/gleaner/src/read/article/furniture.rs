@@ -1,93 +1,17 @@
 //! What stands around an article and is not part of it, taken out of the tree before the article is looked for.
 
-use dom_query::{Document, NodeRef};
+use dom_query::{Document, NodeId, NodeRef};
 
-use super::facts::attribute;
 use super::names::Names;
 
 /// An element with more than this share of the page's text is no furniture, whatever it is called.
 const LARGEST: f32 = 0.3;
 
+/// Readers may say more than the article.
+const LARGEST_OF_COMMENTS: f32 = 0.75;
+
 /// Shorter paragraphs are captions, labels and the like.
 const PARAGRAPH: usize = 80;
-
-/// Words in `class` or `id` that are only used for furniture.
-const WORDS: &[&str] = &[
-    "addthis",
-    "addtoany",
-    "adsbygoogle",
-    "advert",
-    "advertisement",
-    "advertisements",
-    "breadcrumb",
-    "breadcrumbs",
-    "byline",
-    "commentlist",
-    "comments",
-    "cookie",
-    "cookies",
-    "disqus",
-    "gdpr",
-    "mc4wp",
-    "newsletter",
-    "optin",
-    "outbrain",
-    "pagination",
-    "paywall",
-    "relatedposts",
-    "respond",
-    "share",
-    "sharebar",
-    "sharedaddy",
-    "sharethis",
-    "sharing",
-    "signup",
-    "sidebar",
-    "skyscraper",
-    "social",
-    "socials",
-    "subscribe",
-    "taboola",
-    "trending",
-    "yarpp",
-    "zergnet",
-];
-
-/// Pairs of words that are, one after the other.
-const PAIRS: &[(&str, &str)] = &[
-    ("about", "author"),
-    ("also", "like"),
-    ("also", "read"),
-    ("author", "bio"),
-    ("author", "box"),
-    ("author", "info"),
-    ("entry", "meta"),
-    ("image", "credit"),
-    ("more", "articles"),
-    ("more", "posts"),
-    ("more", "stories"),
-    ("most", "popular"),
-    ("most", "read"),
-    ("nav", "links"),
-    ("photo", "credit"),
-    ("popular", "posts"),
-    ("post", "meta"),
-    ("post", "navigation"),
-    ("article", "meta"),
-    ("post", "tags"),
-    ("read", "next"),
-    ("recent", "posts"),
-    ("recommended", "articles"),
-    ("related", "articles"),
-    ("related", "content"),
-    ("related", "posts"),
-    ("related", "stories"),
-    ("related", "links"),
-    ("sign", "up"),
-    ("tag", "list"),
-    ("tags", "links"),
-    ("up", "next"),
-];
 
 /// How much prose there is.
 #[derive(Default)]
@@ -98,60 +22,66 @@ pub(super) struct Prose {
     pub article: usize,
 }
 
-/// What the page says is its article: the only one it has, or the one that holds nearly all prose.
-pub(super) fn article<'a>(body: &NodeRef<'a>) -> Option<NodeRef<'a>> {
-    let is_article = |node: &NodeRef<'_>| {
-        node.element_ref().is_some_and(|element| {
-            &*element.name.local == "article" || attribute(&element, "itemprop") == Some("articleBody")
-        })
-    };
-    let mut articles = body.descendants_it().filter(is_article);
-    let first = articles.next()?;
-    let lengths = articles.map(|node| node.normalized_char_count()).max().unwrap_or(0);
-    (first.normalized_char_count() > lengths).then_some(first)
-}
-
-/// Takes furniture out of a tree; returns how much prose is left.
-pub(super) fn remove(document: &Document) -> Prose {
-    let Some(body) = document.body() else { return Prose::default() };
-    let limit = body.normalized_char_count() as f32 * LARGEST;
-    let is_small = |node: &NodeRef<'_>| (node.normalized_char_count() as f32) <= limit;
-    let is_not_all = |node: &NodeRef<'_>| node.normalized_char_count() as f32 * LARGEST <= limit * 0.75;
-    let mut found = 0;
+/// Takes furniture out of a tree; returns how much prose is left, and which element holds the page's article by its
+/// own word: of several, the longest.
+pub(super) fn remove<'a>(document: &'a Document, articles: &[NodeId]) -> (Prose, Option<NodeRef<'a>>) {
+    let Some(body) = document.body() else { return (Prose::default(), None) };
+    let all = body.normalized_char_count() as f32;
+    let is_at_most = |node: &NodeRef<'_>, share: f32| node.normalized_char_count() as f32 <= all * share;
+    let named = articles.iter().filter_map(|id| document.tree.get(id));
+    let article = named.max_by_key(NodeRef::normalized_char_count);
+    let (mut prose, mut inside, mut behind) = (Prose::default(), false, None);
     let mut next = body.first_child();
     while let Some(node) = next {
-        if (is_furniture(&node) && is_small(&node)) || (holds_comments(&node) && is_not_all(&node)) {
-            next = following(&node, &body);
+        let past = following(&node, &body);
+        inside &= behind != Some(node.id);
+        if article.is_some_and(|article| article.id == node.id) {
+            (inside, behind) = (true, past.map(|node| node.id));
+        }
+        if let Some(share) = largest_share(&node)
+            && is_at_most(&node, share)
+        {
+            // What comes behind an article may be taken out, but never what the article is in.
+            if behind == Some(node.id) {
+                behind = past.map(|node| node.id);
+            }
             node.remove_from_parent();
+            next = past;
             continue;
         }
-        if is_hidden(&node) && !is_small(&node) {
+        if is_hidden(&node) && !is_at_most(&node, LARGEST) {
             // What holds most of a page is hidden only until a script shows it.
             node.remove_attrs(&["hidden", "style", "aria-hidden"]);
         }
         if node.has_name("p") {
-            found += prose(&node);
+            let length = length_of_prose(&node);
+            prose.page += length;
+            prose.article += if inside { length } else { 0 };
         }
-        next = node.first_child().or_else(|| following(&node, &body));
+        next = node.first_child().or(past);
     }
-    let in_article = |node: &NodeRef<'_>| -> usize {
-        node.descendants_it().filter(|inner| inner.has_name("p")).map(|paragraph| prose(&paragraph)).sum()
-    };
-    Prose { page: found, article: article(&body).map_or(0, |node| in_article(&node)) }
+    (prose, article)
 }
 
-/// Whether an element holds what readers say. That may be more than the article.
-fn holds_comments(node: &NodeRef<'_>) -> bool {
-    let Some(element) = node.element_ref() else { return false };
-    if !matches!(&*element.name.local, "div" | "section" | "ol" | "ul" | "aside") {
-        return false;
+/// Which share of the page an element may have at most to be furniture; none where it is none.
+fn largest_share(node: &NodeRef<'_>) -> Option<f32> {
+    let element = node.element_ref()?;
+    let name = &*element.name.local;
+    match name {
+        "nav" | "figcaption" | "dialog" | "button" => return Some(LARGEST),
+        "article" | "main" | "body" | "html" | "table" | "tbody" | "tr" | "td" | "code" | "pre" => return None,
+        _ => {}
     }
     let names = Names::of(&element);
-    names.has(&["comments", "commentlist", "disqus", "respond"]) && !names.has(&["no", "open", "closed", "has", "with", "without"])
+    let holder = matches!(name, "div" | "section" | "ol" | "ul" | "aside");
+    if holder && names.any(&[Names::COMMENTS]) && !names.any(&[Names::STATE]) {
+        return Some(LARGEST_OF_COMMENTS);
+    }
+    names.any(&[Names::FURNITURE]).then_some(LARGEST)
 }
 
 /// How much prose a paragraph holds: all of it, or nothing where it is short or made of links.
-pub(super) fn prose(paragraph: &NodeRef<'_>) -> usize {
+pub(super) fn length_of_prose(paragraph: &NodeRef<'_>) -> usize {
     let length = paragraph.normalized_char_count();
     if length < PARAGRAPH {
         return 0;
@@ -180,25 +110,4 @@ fn following<'a>(node: &NodeRef<'a>, root: &NodeRef<'a>) -> Option<NodeRef<'a>> 
         }
         node = node.parent().filter(|parent| parent.id != root.id)?;
     }
-}
-
-fn is_furniture(node: &NodeRef<'_>) -> bool {
-    let Some(element) = node.element_ref() else { return false };
-    match element.name.local.as_ref() {
-        "nav" | "figcaption" | "dialog" | "button" => return true,
-        "article" | "main" | "body" | "html" | "table" | "tbody" | "tr" | "td" | "code" | "pre" => {
-            return false;
-        }
-        _ => {}
-    }
-    let names = Names::of(&element);
-    if names.is_empty() {
-        return false;
-    }
-    let mut before = "";
-    names.words().any(|word| {
-        let found = WORDS.contains(&word) || PAIRS.contains(&(before, word));
-        before = word;
-        found
-    })
 }

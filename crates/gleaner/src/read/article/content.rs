@@ -29,7 +29,7 @@ pub(super) fn of(html: &str, document: Document, base: &Url, articles: &[NodeId]
     let found = reader.parse().is_ok();
     let root = reader.doc.select_single("#readability-page-1");
     let root = root.nodes().first().filter(|_| found);
-    let length = root.map_or(0, NodeRef::normalized_char_count);
+    let length = root.map_or(0, furniture::length);
     let too_little = |all: usize, share: f32| (length as f32) < all as f32 * share;
     if (too_little(prose.page, TOO_LITTLE) || too_little(prose.article, TOO_LITTLE_OF_ARTICLE))
         && let Some(content) = by_paragraphs(html, articles, !too_little(prose.page, TOO_LITTLE))

@@ -86,14 +86,7 @@ impl Facts {
                 "h2" if facts.subheading.is_none() => {
                     facts.subheading = Some(folded(&node.text())).filter(|text| !text.is_empty());
                 }
-                name => {
-                    if (name == "article" || attribute(&element, "itemprop") == Some("articleBody"))
-                        && facts.articles.len() < MOST
-                    {
-                        facts.articles.push(node.id);
-                    }
-                    facts.seen(&node, &element);
-                }
+                _ => facts.seen(&node, &element),
             }
         }
         facts.linked_data = LinkedData::read(scripts.iter().map(|script| &**script));
@@ -148,24 +141,25 @@ impl Facts {
         }
     }
 
-    /// An element of the body: it may show the date or the author.
+    /// An element of the body: it may be the article, or show its date or author.
     fn seen(&mut self, node: &NodeRef<'_>, element: &Element) {
-        let names = Names::of(element);
-        if self.bylines.len() < MOST
-            && let Some(rank) = byline_rank(element, names)
-            && !is_aside(node)
-        {
+        let marks = Marks::of(element);
+        if (&*element.name.local == "article" || marks.property == "articleBody") && self.articles.len() < MOST {
+            self.articles.push(node.id);
+        }
+        let (byline, time) = (marks.byline_rank(), marks.time_rank());
+        if byline.is_none() && time.is_none() || is_aside(node) {
+            return;
+        }
+        if let Some(rank) = byline.filter(|_| self.bylines.len() < MOST) {
             let text = folded_lines(node);
             if !text.is_empty() && text.len() < 300 {
                 self.bylines.push(Byline { text, rank });
             }
         }
-        if self.times.len() < MOST
-            && let Some(rank) = time_rank(element, names)
-            && !is_aside(node)
-        {
+        if let Some(rank) = time.filter(|_| self.times.len() < MOST) {
             let stated = attribute(element, "datetime").or_else(|| attribute(element, "content"));
-            let text = stated.map_or_else(|| folded(&node.text()), folded);
+            let text = stated.map_or_else(|| folded_lines(node).replace('\n', " "), folded);
             if !text.is_empty() && text.len() < 200 {
                 self.times.push(Moment { text, rank });
             }
@@ -200,48 +194,67 @@ impl Facts {
     }
 }
 
-/// How sure it is that an element names the author: 0 is surest.
-fn byline_rank(element: &Element, names: Names) -> Option<u8> {
-    let is = |name: &str, value: &str| {
-        attribute(element, name).is_some_and(|found| found.split_ascii_whitespace().any(|word| word == value))
-    };
-    let (author, byline) = (names.any(&[Names::AUTHOR]), names.any(&[Names::BYLINE]));
-    if is("itemprop", "author") || is("rel", "author") {
-        Some(0)
-    } else if (author || byline) && names.any(&[Names::NAME]) && (byline || !is_only_author(element)) {
-        Some(1)
-    } else if byline {
-        Some(2)
-    } else {
-        (author && !names.any(&[Names::PORTRAIT])).then_some(3)
-    }
+/// What an element's attributes say it is, read in one pass.
+#[derive(Default)]
+struct Marks<'a> {
+    names: Names,
+    property: &'a str,
+    relation: &'a str,
+    time: bool,
+    /// `author` is a word for a name too; alone it does not say twice what it is.
+    named: bool,
+    published: bool,
 }
 
-/// `author` is a word for a name too; alone it does not say twice what it is.
-fn is_only_author(element: &Element) -> bool {
-    let words = ["class", "id"].iter().filter_map(|name| attribute(element, name));
-    !words.into_iter().any(|value| {
-        let value = value.to_ascii_lowercase();
-        ["name", "link", "url"].iter().any(|word| value.contains(word))
-    })
-}
-
-/// How sure it is that an element shows when the page was published: 0 is surest.
-fn time_rank(element: &Element, names: Names) -> Option<u8> {
-    let property = attribute(element, "itemprop").unwrap_or_default();
-    let time = &*element.name.local == "time";
-    if property.eq_ignore_ascii_case("datePublished") || attribute(element, "pubdate").is_some() {
-        return Some(0);
+impl<'a> Marks<'a> {
+    fn of(element: &'a Element) -> Self {
+        let mut marks = Self { time: &*element.name.local == "time", ..Self::default() };
+        for attribute in &element.attrs {
+            let value = &*attribute.value;
+            match &*attribute.name.local {
+                "class" | "id" => {
+                    marks.names.add_all(value);
+                    marks.named |= ["name", "link", "url"].iter().any(|word| value.contains(word));
+                }
+                "itemprop" => marks.property = value,
+                "rel" => marks.relation = value,
+                "pubdate" => marks.published = true,
+                _ => {}
+            }
+        }
+        marks
     }
-    let modified = property.eq_ignore_ascii_case("dateModified") || names.any(&[Names::MODIFIED]);
-    let published = names.any(&[Names::PUBLISHED]);
-    match (time, modified) {
-        (true, _) if published => Some(1),
-        (true, false) => Some(2),
-        (true, true) => Some(4),
-        (false, false) if published && names.any(&[Names::DATE]) => Some(2),
-        (false, false) if names.any(&[Names::DAY]) => Some(3),
-        _ => None,
+
+    /// How sure it is that an element names the author: 0 is surest.
+    fn byline_rank(&self) -> Option<u8> {
+        let has = |words: &str| words.split_ascii_whitespace().any(|word| word == "author");
+        let (author, byline) = (self.names.any(&[Names::AUTHOR]), self.names.any(&[Names::BYLINE]));
+        if has(self.property) || has(self.relation) {
+            Some(0)
+        } else if (author || byline) && self.names.any(&[Names::NAME]) && (byline || self.named) {
+            Some(1)
+        } else if byline {
+            Some(2)
+        } else {
+            (author && !self.names.any(&[Names::PORTRAIT])).then_some(3)
+        }
+    }
+
+    /// How sure it is that an element shows when the page was published: 0 is surest.
+    fn time_rank(&self) -> Option<u8> {
+        if self.property.eq_ignore_ascii_case("datePublished") || self.published {
+            return Some(0);
+        }
+        let modified = self.property.eq_ignore_ascii_case("dateModified") || self.names.any(&[Names::MODIFIED]);
+        let published = self.names.any(&[Names::PUBLISHED]);
+        match (self.time, modified) {
+            (true, _) if published => Some(1),
+            (true, false) => Some(2),
+            (true, true) => Some(4),
+            (false, false) if published && self.names.any(&[Names::DATE]) => Some(2),
+            (false, false) if self.names.any(&[Names::DAY]) => Some(3),
+            _ => None,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What stands around an article and is not part of it, taken out of the tree before the article is looked for.
 
-use dom_query::{Document, NodeId, NodeRef};
+use dom_query::{Document, Element, NodeData, NodeId, NodeRef};
 
 use super::names::Names;
 
@@ -26,10 +26,10 @@ pub(super) struct Prose {
 /// own word: of several, the longest.
 pub(super) fn remove<'a>(document: &'a Document, articles: &[NodeId]) -> (Prose, Option<NodeRef<'a>>) {
     let Some(body) = document.body() else { return (Prose::default(), None) };
-    let all = body.normalized_char_count() as f32;
-    let is_at_most = |node: &NodeRef<'_>, share: f32| node.normalized_char_count() as f32 <= all * share;
+    let all = length(&body) as f32;
+    let is_at_most = |node: &NodeRef<'_>, share: f32| length(node) as f32 <= all * share;
     let named = articles.iter().filter_map(|id| document.tree.get(id));
-    let article = named.max_by_key(NodeRef::normalized_char_count);
+    let article = named.max_by_key(length);
     let (mut prose, mut inside, mut behind) = (Prose::default(), false, None);
     let mut next = body.first_child();
     while let Some(node) = next {
@@ -49,11 +49,17 @@ pub(super) fn remove<'a>(document: &'a Document, articles: &[NodeId]) -> (Prose,
             next = past;
             continue;
         }
-        if is_hidden(&node) && !is_at_most(&node, LARGEST) {
+        let Some(element) = node.element_ref() else {
+            next = past;
+            continue;
+        };
+        let (hidden, paragraph) = (is_hidden(&element), &*element.name.local == "p");
+        drop(element);
+        if hidden && !is_at_most(&node, LARGEST) {
             // What holds most of a page is hidden only until a script shows it.
             node.remove_attrs(&["hidden", "style", "aria-hidden"]);
         }
-        if node.has_name("p") {
+        if paragraph {
             let length = length_of_prose(&node);
             prose.page += length;
             prose.article += if inside { length } else { 0 };
@@ -80,19 +86,29 @@ fn largest_share(node: &NodeRef<'_>) -> Option<f32> {
     names.any(&[Names::FURNITURE]).then_some(LARGEST)
 }
 
+/// How many bytes of text an element holds, without the white space around them. Counting characters takes longer.
+pub(super) fn length(node: &NodeRef<'_>) -> usize {
+    let texts = node.descendants_it().filter_map(|node| {
+        node.query(|node| match &node.data {
+            NodeData::Text { contents } => contents.trim_ascii().len(),
+            _ => 0,
+        })
+    });
+    texts.sum()
+}
+
 /// How much prose a paragraph holds: all of it, or nothing where it is short or made of links.
 pub(super) fn length_of_prose(paragraph: &NodeRef<'_>) -> usize {
-    let length = paragraph.normalized_char_count();
+    let length = length(paragraph);
     if length < PARAGRAPH {
         return 0;
     }
     let links = paragraph.descendants_it().filter(|node| node.has_name("a"));
-    let linked: usize = links.map(|link| link.normalized_char_count()).sum();
+    let linked: usize = links.map(|link| self::length(&link)).sum();
     if linked * 2 > length { 0 } else { length }
 }
 
-fn is_hidden(node: &NodeRef<'_>) -> bool {
-    let Some(element) = node.element_ref() else { return false };
+fn is_hidden(element: &Element) -> bool {
     element.attrs.iter().any(|attribute| match &*attribute.name.local {
         "hidden" => true,
         "aria-hidden" => &*attribute.value == "true",

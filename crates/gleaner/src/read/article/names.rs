@@ -2,8 +2,6 @@
 
 use dom_query::{Element, NodeRef};
 
-use super::facts::attribute;
-
 /// Longer lists of names are styling, not meaning, and cut.
 const LONGEST: usize = 400;
 
@@ -156,12 +154,17 @@ pub(super) struct Names(u16);
 impl Names {
     pub(super) fn of(element: &Element) -> Self {
         let mut names = Self::default();
-        for name in ["class", "id"] {
-            if let Some(value) = attribute(element, name) {
-                names.read(value.as_bytes().get(..LONGEST).unwrap_or(value.as_bytes()));
+        for attribute in &element.attrs {
+            if matches!(&*attribute.name.local, "class" | "id") {
+                names.add_all(&attribute.value);
             }
         }
         names
+    }
+
+    /// Adds what the words of a `class` or an `id` mean.
+    pub(super) fn add_all(&mut self, value: &str) {
+        self.read(value.as_bytes().get(..LONGEST).unwrap_or(value.as_bytes()));
     }
 
     /// Whether they mean one of these at least.

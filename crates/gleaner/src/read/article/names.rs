@@ -2,6 +2,8 @@
 
 use dom_query::{Element, NodeRef};
 
+use crate::read::element::key;
+
 /// Longer lists of names are styling, not meaning, and cut.
 const LONGEST: usize = 400;
 
@@ -40,102 +42,42 @@ meanings! {
     COMMENTS = 10;
     /// Beside a word for comments: whether there are any.
     STATE = 11;
+    /// The first of a pair of words.
+    FIRST = 12;
 }
 
-/// What words mean; sorted.
+/// The words that mean something, by what they mean. A word may mean several things.
 #[rustfmt::skip]
-const WORDS: &[(&str, &[Names])] = &[
-    ("about", &[Names::PORTRAIT]),
-    ("addthis", &[Names::FURNITURE]),
-    ("addtoany", &[Names::FURNITURE]),
-    ("adsbygoogle", &[Names::FURNITURE]),
-    ("advert", &[Names::FURNITURE]),
-    ("advertisement", &[Names::FURNITURE]),
-    ("advertisements", &[Names::FURNITURE]),
-    ("at", &[Names::DATE]),
-    ("auteur", &[Names::AUTHOR]),
-    ("author", &[Names::AUTHOR, Names::NAME]),
-    ("authors", &[Names::AUTHOR]),
-    ("autor", &[Names::AUTHOR]),
-    ("avatar", &[Names::PORTRAIT]),
-    ("bio", &[Names::PORTRAIT]),
-    ("box", &[Names::PORTRAIT]),
-    ("breadcrumb", &[Names::FURNITURE]),
-    ("breadcrumbs", &[Names::FURNITURE]),
-    ("byline", &[Names::BYLINE, Names::FURNITURE]),
-    ("bylines", &[Names::BYLINE]),
-    ("closed", &[Names::STATE]),
-    ("comment", &[Names::ASIDE]),
-    ("commentlist", &[Names::ASIDE, Names::COMMENTS, Names::FURNITURE]),
-    ("comments", &[Names::ASIDE, Names::COMMENTS, Names::FURNITURE]),
-    ("contributor", &[Names::BYLINE]),
-    ("cookie", &[Names::FURNITURE]),
-    ("cookies", &[Names::FURNITURE]),
-    ("date", &[Names::DATE, Names::DAY]),
-    ("dateline", &[Names::DATE, Names::DAY]),
-    ("datum", &[Names::DATE, Names::DAY]),
-    ("desc", &[Names::PORTRAIT]),
-    ("description", &[Names::PORTRAIT]),
-    ("disqus", &[Names::COMMENTS, Names::FURNITURE]),
-    ("edited", &[Names::MODIFIED]),
-    ("fecha", &[Names::DATE, Names::DAY]),
-    ("gdpr", &[Names::FURNITURE]),
-    ("has", &[Names::STATE]),
-    ("image", &[Names::PORTRAIT]),
-    ("img", &[Names::PORTRAIT]),
-    ("lastmod", &[Names::MODIFIED]),
-    ("link", &[Names::NAME]),
-    ("mc4wp", &[Names::FURNITURE]),
-    ("modified", &[Names::MODIFIED]),
-    ("name", &[Names::NAME]),
-    ("newsletter", &[Names::FURNITURE]),
-    ("no", &[Names::STATE]),
-    ("on", &[Names::DATE]),
-    ("open", &[Names::STATE]),
-    ("optin", &[Names::FURNITURE]),
-    ("outbrain", &[Names::FURNITURE]),
-    ("pagination", &[Names::FURNITURE]),
-    ("paywall", &[Names::FURNITURE]),
-    ("photo", &[Names::PORTRAIT]),
-    ("posted", &[Names::PUBLISHED]),
-    ("pubdate", &[Names::DATE, Names::PUBLISHED]),
-    ("publication", &[Names::PUBLISHED]),
-    ("publish", &[Names::PUBLISHED]),
-    ("published", &[Names::DATE, Names::PUBLISHED]),
-    ("recent", &[Names::ASIDE]),
-    ("recommended", &[Names::ASIDE]),
-    ("related", &[Names::ASIDE]),
-    ("relatedposts", &[Names::FURNITURE]),
-    ("respond", &[Names::COMMENTS, Names::FURNITURE]),
-    ("share", &[Names::FURNITURE]),
-    ("sharebar", &[Names::FURNITURE]),
-    ("sharedaddy", &[Names::FURNITURE]),
-    ("sharethis", &[Names::FURNITURE]),
-    ("sharing", &[Names::FURNITURE]),
-    ("sidebar", &[Names::ASIDE, Names::FURNITURE]),
-    ("signup", &[Names::FURNITURE]),
-    ("skyscraper", &[Names::FURNITURE]),
-    ("social", &[Names::FURNITURE, Names::PORTRAIT]),
-    ("socials", &[Names::FURNITURE]),
-    ("subscribe", &[Names::FURNITURE]),
-    ("taboola", &[Names::FURNITURE]),
-    ("time", &[Names::DATE]),
-    ("timestamp", &[Names::DATE, Names::DAY]),
-    ("title", &[Names::PORTRAIT]),
-    ("trending", &[Names::FURNITURE]),
-    ("update", &[Names::MODIFIED]),
-    ("updated", &[Names::MODIFIED]),
-    ("url", &[Names::NAME]),
-    ("verfasser", &[Names::AUTHOR]),
-    ("widget", &[Names::ASIDE]),
-    ("with", &[Names::STATE]),
-    ("without", &[Names::STATE]),
-    ("writer", &[Names::BYLINE]),
-    ("yarpp", &[Names::FURNITURE]),
-    ("zergnet", &[Names::FURNITURE]),
+const WORDS: &[(Names, &[&str])] = &[
+    (Names::AUTHOR, &["auteur", "author", "authors", "autor", "verfasser"]),
+    (Names::BYLINE, &["byline", "bylines", "contributor", "writer"]),
+    (Names::NAME, &["author", "link", "name", "url"]),
+    (Names::PORTRAIT, &[
+        "about", "avatar", "bio", "box", "desc", "description", "image", "img", "photo", "social",
+        "title",
+    ]),
+    (Names::PUBLISHED, &["posted", "pubdate", "publication", "publish", "published"]),
+    (Names::MODIFIED, &["edited", "lastmod", "modified", "update", "updated"]),
+    (Names::DATE, &["at", "date", "dateline", "datum", "fecha", "on", "pubdate", "published", "time", "timestamp"]),
+    (Names::DAY, &["date", "dateline", "datum", "fecha", "timestamp"]),
+    (Names::ASIDE, &["comment", "commentlist", "comments", "recent", "recommended", "related", "sidebar", "widget"]),
+    (Names::FURNITURE, &[
+        "addthis", "addtoany", "adsbygoogle", "advert", "advertisement", "advertisements",
+        "breadcrumb", "breadcrumbs", "byline", "commentlist", "comments", "cookie", "cookies",
+        "disqus", "gdpr", "mc4wp", "newsletter", "optin", "outbrain", "pagination", "paywall",
+        "relatedposts", "respond", "share", "sharebar", "sharedaddy", "sharethis", "sharing",
+        "sidebar", "signup", "skyscraper", "social", "socials", "subscribe", "taboola", "trending",
+        "yarpp", "zergnet",
+    ]),
+    (Names::COMMENTS, &["commentlist", "comments", "disqus", "respond"]),
+    (Names::STATE, &["closed", "has", "no", "open", "with", "without"]),
+    (Names::FIRST, &[
+        "about", "also", "article", "author", "entry", "image", "more", "most", "nav", "photo",
+        "popular", "post", "read", "recent", "recommended", "related", "sign", "tag", "tags", "up",
+    ]),
 ];
 
-/// Pairs of words, one after the other, that are used for furniture; sorted.
+/// Pairs of words, one after the other, that are used for furniture.
 #[rustfmt::skip]
 const PAIRS: &[(&str, &str)] = &[
     ("about", "author"), ("also", "like"), ("also", "read"), ("article", "meta"), ("author", "bio"),
@@ -146,6 +88,42 @@ const PAIRS: &[(&str, &str)] = &[
     ("related", "content"), ("related", "links"), ("related", "posts"), ("related", "stories"),
     ("sign", "up"), ("tag", "list"), ("tags", "links"), ("up", "next"),
 ];
+
+const COUNT: usize = {
+    let (mut count, mut i) = (0, 0);
+    while i < WORDS.len() {
+        count += WORDS[i].1.len();
+        i += 1;
+    }
+    count
+};
+
+/// All words by key, each as often as it has meanings: sorted when compiled, so that a look-up compares numbers.
+static BY_KEY: [(u128, Names); COUNT] = by_key();
+
+const fn by_key() -> [(u128, Names); COUNT] {
+    let mut table = [(0, Names(0)); COUNT];
+    let (mut filled, mut i) = (0, 0);
+    while i < WORDS.len() {
+        let (meaning, words) = WORDS[i];
+        let mut j = 0;
+        while j < words.len() {
+            let mut entry = (key(words[j].as_bytes()), meaning);
+            let mut at = 0;
+            while at < filled {
+                if entry.0 < table[at].0 {
+                    (entry, table[at]) = (table[at], entry);
+                }
+                at += 1;
+            }
+            table[filled] = entry;
+            filled += 1;
+            j += 1;
+        }
+        i += 1;
+    }
+    table
+}
 
 /// What the words of an element's `class` and `id` mean together; `relatedPosts` and `related-posts` are two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -173,7 +151,7 @@ impl Names {
     }
 
     fn read(&mut self, value: &[u8]) {
-        let mut before = "";
+        let mut before = None;
         for word in value.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
             let mut rest = word;
             while let Some(end) = hump(rest) {
@@ -184,22 +162,25 @@ impl Names {
         }
     }
 
-    /// Adds what a word means; returns the word, if it can be one of a pair.
-    fn add(&mut self, word: &[u8], before: &str) -> &'static str {
-        let mut lower = [0; LONGEST_WORD];
-        let Some(lower) = lower.get_mut(..word.len()) else { return "" };
-        lower.copy_from_slice(word);
-        lower.make_ascii_lowercase();
-        let Ok(lower) = std::str::from_utf8(lower) else { return "" };
-        if let Ok(at) = WORDS.binary_search_by(|(known, _)| (*known).cmp(lower)) {
-            WORDS[at].1.iter().for_each(|meaning| self.0 |= meaning.0);
+    /// Adds what a word means; returns the word, if it may be the first of a pair.
+    fn add(&mut self, word: &[u8], before: Option<u128>) -> Option<u128> {
+        if word.len() > LONGEST_WORD {
+            return None;
         }
-        if !before.is_empty() && PAIRS.binary_search(&(before, lower)).is_ok() {
+        let key = key(word);
+        if before.is_some_and(|before| is_pair(before, key)) {
             self.0 |= Self::FURNITURE.0;
         }
-        let first = PAIRS.partition_point(|(first, _)| *first < lower);
-        PAIRS.get(first).filter(|(first, _)| *first == lower).map_or("", |(first, _)| first)
+        let from = BY_KEY.partition_point(|(known, _)| *known < key);
+        let same = BY_KEY[from..].iter().take_while(|(known, _)| *known == key);
+        let meaning = Self(same.fold(0, |all, (_, meaning)| all | meaning.0));
+        self.0 |= meaning.0 & !Self::FIRST.0;
+        meaning.any(&[Self::FIRST]).then_some(key)
     }
+}
+
+fn is_pair(first: u128, second: u128) -> bool {
+    PAIRS.iter().any(|(a, b)| key(a.as_bytes()) == first && key(b.as_bytes()) == second)
 }
 
 /// Where the next word begins in `relatedPosts`.
@@ -230,10 +211,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_sorted() {
-        assert!(WORDS.is_sorted_by(|a, b| a.0 < b.0));
-        assert!(PAIRS.is_sorted_by(|a, b| a < b));
-        assert!(WORDS.iter().all(|(word, _)| word.len() <= LONGEST_WORD));
+    fn tables_agree() {
+        assert!(BY_KEY.is_sorted_by(|a, b| a.0 <= b.0));
+        assert!(WORDS.iter().flat_map(|(_, words)| *words).all(|word| word.len() <= LONGEST_WORD));
+        let firsts = WORDS.iter().find(|(meaning, _)| *meaning == Names::FIRST).unwrap().1;
+        assert!(PAIRS.iter().all(|(first, _)| firsts.contains(first)));
     }
 
     #[test]

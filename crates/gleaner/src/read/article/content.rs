@@ -21,6 +21,9 @@ const TOO_LITTLE: f32 = 0.5;
 /// The same for those paragraphs that the page itself says are its article.
 const TOO_LITTLE_OF_ARTICLE: f32 = 0.9;
 
+/// Attributes that mean something in an article.
+const KEPT: &[&str] = &["href", "src", "alt", "title", "lang", "dir", "datetime", "cite", "colspan", "rowspan", "start"];
+
 /// Finds the article of a page in its tree.
 pub(super) fn of(html: &str, document: Document, base: &Url, articles: &[NodeId]) -> Option<Content> {
     let (prose, _) = furniture::remove(&document, articles);
@@ -43,6 +46,8 @@ pub(super) fn of(html: &str, document: Document, base: &Url, articles: &[NodeId]
 fn told(root: &NodeRef<'_>) -> Option<Content> {
     trim::remove_contents(root);
     trim::trim(root);
+    // What the sanitiser would take out is taken out before it has to read it.
+    root.descendants().iter().for_each(|node| node.retain_attrs(KEPT));
     let text = root.formatted_text().trim().to_owned();
     (!text.is_empty()).then(|| Content { text, html: ammonia::clean(&root.html()) })
 }

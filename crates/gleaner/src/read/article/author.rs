@@ -1,7 +1,7 @@
 //! Who wrote an article: what the page declares, then what it shows.
 
 use super::facts::{Facts, folded};
-use super::wording::{is_month, same_words};
+use super::wording::{is_month, same_words, words};
 
 /// A name is shorter.
 const LONGEST: usize = 80;
@@ -34,11 +34,20 @@ const BEFORE: &[&str] = &[
 /// The author of a page.
 pub(super) fn of(facts: &Facts) -> Option<String> {
     let declared = declared(facts);
-    let is_site = |name: &String| facts.site_name.as_ref().is_some_and(|site| same_words(site, name));
-    if let Some(name) = declared.clone().filter(|name| !is_site(name) && !is_nobody(name)) {
-        return Some(name);
-    }
-    linked(facts).filter(|name| !is_nobody(name)).or_else(|| shown(facts)).or(declared)
+    let linked = linked(facts);
+    let is_somebody = |name: &&String| !is_site(name, facts) && !is_nobody(name);
+    let first = declared.as_ref().filter(is_somebody).or_else(|| linked.as_ref().filter(is_somebody)).cloned();
+    first.or_else(|| shown(facts)).or(linked).or(declared)
+}
+
+/// Whether a name is the site's own: where there is another, that is the author.
+fn is_site(name: &str, facts: &Facts) -> bool {
+    let joined = words(name).concat();
+    let host = facts.host.trim_start_matches("www.");
+    let label = host.split('.').next().unwrap_or_default();
+    facts.site_name.as_ref().is_some_and(|site| same_words(site, name))
+        || joined == words(host).concat()
+        || joined == words(label).concat()
 }
 
 fn declared(facts: &Facts) -> Option<String> {

@@ -27,8 +27,6 @@ pub(super) struct Facts {
     pub title: String,
     /// `<h1>`s.
     pub headings: Vec<String>,
-    /// The first `<h2>`, for pages without an `<h1>`.
-    pub subheading: Option<String>,
     pub language: Option<String>,
     canonical: Option<String>,
     /// What relative addresses are relative to.
@@ -43,6 +41,8 @@ pub(super) struct Facts {
     pub articles: Vec<NodeId>,
     /// The text before the first heading.
     before: String,
+    /// Whether there was a heading.
+    anchored: bool,
 }
 
 /// A `<time>`, or another element that is there to show a date.
@@ -76,16 +76,7 @@ impl Facts {
                 "link" => facts.link(&element),
                 "title" if facts.title.is_empty() => facts.title = folded(&node.text()),
                 "script" => scripts.push(node.text()),
-                "h1" if facts.headings.len() < MOST => {
-                    let heading = folded(&node.text());
-                    if facts.headings.is_empty() || overlap(&heading, &facts.title) > 0.7 {
-                        facts.near.clear();
-                    }
-                    facts.headings.extend(Some(heading).filter(|text| !text.is_empty()));
-                }
-                "h2" if facts.subheading.is_none() => {
-                    facts.subheading = Some(folded(&node.text())).filter(|text| !text.is_empty());
-                }
+                name @ ("h1" | "h2" | "h3") if facts.headings.len() < MOST => facts.heading(&node, name == "h1"),
                 _ => facts.seen(&node, &element),
             }
         }
@@ -97,12 +88,27 @@ impl Facts {
         facts
     }
 
-    /// Keeps text behind the heading, and the last of what is before.
-    fn text(&mut self, node: &NodeRef<'_>) {
-        if !self.headings.is_empty() && self.near.len() >= NEAR {
+    /// Text is kept from the first heading on, and again from one that is the page's title.
+    fn heading(&mut self, node: &NodeRef<'_>, first_rank: bool) {
+        let text = folded(&node.text());
+        if text.is_empty() {
             return;
         }
-        let near = if self.headings.is_empty() { &mut self.before } else { &mut self.near };
+        if (first_rank && !self.anchored) || overlap(&text, &self.title) > 0.7 && overlap(&self.title, &text) > 0.4 {
+            self.anchored = true;
+            self.near.clear();
+        }
+        if first_rank {
+            self.headings.push(text);
+        }
+    }
+
+    /// Keeps text behind the heading, and the last of what is before.
+    fn text(&mut self, node: &NodeRef<'_>) {
+        if self.anchored && self.near.len() >= NEAR {
+            return;
+        }
+        let near = if self.anchored { &mut self.near } else { &mut self.before };
         node.query(|node| {
             let NodeData::Text { contents } = &node.data else { return };
             let text = contents.trim();

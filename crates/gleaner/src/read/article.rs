@@ -11,6 +11,7 @@ mod dates;
 mod facts;
 mod furniture;
 mod linked_data;
+mod marks;
 mod names;
 mod title;
 mod trim;
@@ -66,7 +67,9 @@ pub fn extract(page: &Page<'_>) -> Article {
     let mut article = Article {
         author: author::of(&facts),
         published_at,
-        published_on: published.and_then(|published| published.day).filter(|day| !utc.starts_with(day.as_str())),
+        published_on: published
+            .and_then(|published| published.day)
+            .filter(|day| !utc.starts_with(day.as_str())),
         url: facts.canonical(),
         language: facts.language.clone(),
         image: facts.image(),

@@ -7,28 +7,29 @@ use super::wording::{is_month, same_words, words};
 const LONGEST: usize = 80;
 
 /// Words before a name.
+#[rustfmt::skip]
 const BEFORE: &[&str] = &[
-    "written by",
-    "posted by",
-    "published by",
-    "reviewed by",
-    "words by",
-    "story by",
-    "text by",
-    "article by",
-    "by",
-    "author",
-    "authors",
-    "von",
-    "par",
-    "por",
-    "di",
-    "door",
-    "przez",
-    "autor",
-    "auteur",
-    "автор",
-    "text",
+    "written by", "posted by", "published by", "reviewed by", "words by", "story by", "text by",
+    "article by", "by", "author", "authors", "von", "par", "por", "di", "door", "przez", "autor", "auteur",
+    "автор", "text",
+];
+
+/// `<meta>` names that give the author, in the order in which they are believed.
+#[rustfmt::skip]
+const DECLARED: &[&str] = &[
+    "author", "article:author", "article:author_name", "parsely-author", "sailthru.author", "dc.creator",
+    "dcterms.creator", "dc:creator", "byl", "citation_author", "twitter:data1",
+];
+
+/// Words that stand where a name would.
+#[rustfmt::skip]
+const LABELS: &[&str] = &[
+    "author", "authors", "by", "about the author", "share", "follow", "posted", "published", "updated",
+    "written by", "read more", "more", "view all posts", "author bio", "all posts", "linkedin", "twitter",
+    "facebook", "minute read", "min read", "date", "category", "contributor", "contributors",
+    "view profile", "about", "staff writer", "editor", "name", "table of contents", "bio", "website",
+    "email", "see all posts", "reviewed by", "fact checked", "last updated", "edited by", "undefined",
+    "null",
 ];
 
 /// The author of a page.
@@ -36,7 +37,8 @@ pub(super) fn of(facts: &Facts) -> Option<String> {
     let declared = declared(facts);
     let linked = linked(facts);
     let is_somebody = |name: &&String| !is_site(name, facts) && !is_nobody(name);
-    let first = declared.as_ref().filter(is_somebody).or_else(|| linked.as_ref().filter(is_somebody)).cloned();
+    let first =
+        declared.as_ref().filter(is_somebody).or_else(|| linked.as_ref().filter(is_somebody)).cloned();
     first.or_else(|| shown(facts)).or(linked).or(declared)
 }
 
@@ -51,20 +53,7 @@ fn is_site(name: &str, facts: &Facts) -> bool {
 }
 
 fn declared(facts: &Facts) -> Option<String> {
-    let names = [
-        "author",
-        "article:author",
-        "article:author_name",
-        "parsely-author",
-        "sailthru.author",
-        "dc.creator",
-        "dcterms.creator",
-        "dc:creator",
-        "byl",
-        "citation_author",
-        "twitter:data1",
-    ];
-    names.iter().find_map(|wanted| {
+    DECLARED.iter().find_map(|wanted| {
         // `twitter:data1` is anything, unless its label says so.
         let label = facts.meta_of(&["twitter:label1"]).unwrap_or_default().to_lowercase();
         if *wanted == "twitter:data1" && !label.contains("by") && !label.contains("author") {
@@ -151,49 +140,7 @@ fn without(text: &str, before: &str) -> Option<String> {
 
 /// Words that stand where a name would.
 fn is_label(text: &str) -> bool {
-    let labels = [
-        "author",
-        "authors",
-        "by",
-        "about the author",
-        "share",
-        "follow",
-        "posted",
-        "published",
-        "updated",
-        "written by",
-        "read more",
-        "more",
-        "view all posts",
-        "author bio",
-        "all posts",
-        "linkedin",
-        "twitter",
-        "facebook",
-        "minute read",
-        "min read",
-        "date",
-        "category",
-        "contributor",
-        "contributors",
-        "view profile",
-        "about",
-        "staff writer",
-        "editor",
-        "name",
-        "table of contents",
-        "bio",
-        "website",
-        "email",
-        "see all posts",
-        "reviewed by",
-        "fact checked",
-        "last updated",
-        "edited by",
-        "undefined",
-        "null",
-    ];
-    labels.contains(&text.to_lowercase().trim_end_matches(':'))
+    LABELS.contains(&text.to_lowercase().trim_end_matches(':'))
 }
 
 /// Names that say nothing.

@@ -22,12 +22,18 @@ const TOO_LITTLE: f32 = 0.5;
 const TOO_LITTLE_OF_ARTICLE: f32 = 0.9;
 
 /// Attributes that mean something in an article.
-const KEPT: &[&str] = &["href", "src", "alt", "title", "lang", "dir", "datetime", "cite", "colspan", "rowspan", "start"];
+const KEPT: &[&str] =
+    &["href", "src", "alt", "title", "lang", "dir", "datetime", "cite", "colspan", "rowspan", "start"];
 
 /// Finds the article of a page in its tree.
 pub(super) fn of(html: &str, document: Document, base: &Url, articles: &[NodeId]) -> Option<Content> {
     let (prose, _) = furniture::remove(&document, articles);
-    let config = Config { disable_json_ld: true, text_mode: TextMode::Raw, candidate_select_mode: dom_smoothie::CandidateSelectMode::DomSmoothie, ..Config::default() };
+    let config = Config {
+        disable_json_ld: true,
+        text_mode: TextMode::Raw,
+        candidate_select_mode: dom_smoothie::CandidateSelectMode::DomSmoothie,
+        ..Config::default()
+    };
     let mut reader = Readability::with_document(document, Some(base.as_str()), Some(config)).ok()?;
     let found = reader.parse().is_ok();
     let root = reader.doc.select_single("#readability-page-1");
@@ -74,6 +80,9 @@ fn by_paragraphs(html: &str, articles: &[NodeId], of_article: bool) -> Option<Co
     }
     let unwanted = ["header", "footer", "aside", "form", "h1"];
     let nodes: Vec<_> = block.descendants_it().collect();
-    nodes.iter().filter(|node| unwanted.iter().any(|name| node.has_name(name))).for_each(NodeRef::remove_from_parent);
+    nodes
+        .iter()
+        .filter(|node| unwanted.iter().any(|name| node.has_name(name)))
+        .for_each(NodeRef::remove_from_parent);
     told(&block)
 }

@@ -7,49 +7,23 @@ use super::dates::{self, in_text};
 use super::facts::Facts;
 
 /// `<meta>` names that give the date, the surest first.
+#[rustfmt::skip]
 const NAMES: &[&str] = &[
-    "article:published_time",
-    "og:published_time",
-    "og:article:published_time",
-    "article:published",
-    "datepublished",
-    "parsely-pub-date",
-    "sailthru.date",
-    "dc.date.issued",
-    "dcterms.issued",
-    "dc.date.created",
-    "dcterms.created",
-    "dcterms.date",
-    "dc.date",
-    "citation_publication_date",
-    "citation_date",
-    "article.published",
-    "published-date",
-    "publishdate",
-    "publish-date",
-    "publish_date",
-    "publication_date",
-    "pubdate",
-    "ptime",
-    "publishtime",
-    "rnews:datepublished",
-    "article_date_original",
-    "article:post_date",
-    "displaydate",
-    "cxenseparse:recs:publishtime",
-    "date",
-    "bt:pubdate",
-    "created",
-    "weibo:article:create_at",
-    "prism.publicationdate",
-    "originalpublicationdate",
-    "article.created",
+    "article:published_time", "og:published_time", "og:article:published_time", "article:published",
+    "datepublished", "parsely-pub-date", "sailthru.date", "dc.date.issued", "dcterms.issued",
+    "dc.date.created", "dcterms.created", "dcterms.date", "dc.date", "citation_publication_date",
+    "citation_date", "article.published", "published-date", "publishdate", "publish-date", "publish_date",
+    "publication_date", "pubdate", "ptime", "publishtime", "rnews:datepublished", "article_date_original",
+    "article:post_date", "displaydate", "cxenseparse:recs:publishtime", "date", "bt:pubdate", "created",
+    "weibo:article:create_at", "prism.publicationdate", "originalpublicationdate", "article.created",
     "shareaholic:article_published_time",
 ];
 
 /// Those that are better than nothing.
-const MODIFIED: &[&str] =
-    &["article:modified_time", "og:updated_time", "datemodified", "last-modified", "dcterms.modified"];
+#[rustfmt::skip]
+const MODIFIED: &[&str] = &[
+    "article:modified_time", "og:updated_time", "datemodified", "last-modified", "dcterms.modified",
+];
 
 /// When a page was published.
 pub(super) struct Published {
@@ -61,7 +35,8 @@ pub(super) struct Published {
 impl Published {
     fn stated(text: &str) -> Option<Self> {
         let at = dates::stated(text)?;
-        let day = text.trim().get(..10).filter(|day| dates::stated(day).is_some() && day.as_bytes()[4] == b'-');
+        let day =
+            text.trim().get(..10).filter(|day| dates::stated(day).is_some() && day.as_bytes()[4] == b'-');
         Some(Self { at, day: day.map(str::to_owned) })
     }
 

@@ -5,7 +5,8 @@ use url::Url;
 
 use super::absolute;
 use super::linked_data::LinkedData;
-use super::names::{Names, is_aside};
+use super::marks::Marks;
+use super::names::is_aside;
 use super::wording::overlap;
 
 /// Lists are cut to this: no honest page has more that matters, and each entry costs time.
@@ -76,7 +77,9 @@ impl Facts {
                 "link" => facts.link(&element),
                 "title" if facts.title.is_empty() => facts.title = folded(&node.text()),
                 "script" => scripts.push(node.text()),
-                name @ ("h1" | "h2" | "h3") if facts.headings.len() < MOST => facts.heading(&node, name == "h1"),
+                name @ ("h1" | "h2" | "h3") if facts.headings.len() < MOST => {
+                    facts.heading(&node, name == "h1")
+                }
                 _ => facts.seen(&node, &element),
             }
         }
@@ -94,9 +97,11 @@ impl Facts {
         if text.is_empty() {
             return;
         }
-        if (first_rank && !self.anchored) || overlap(&text, &self.title) > 0.7 && overlap(&self.title, &text) > 0.4 {
+        if (first_rank && !self.anchored)
+            || overlap(&text, &self.title) > 0.7 && overlap(&self.title, &text) > 0.4
+        {
             self.anchored = true;
-            self.near.clear();
+            self.before.push_str(&std::mem::take(&mut self.near));
         }
         if first_rank {
             self.headings.push(text);
@@ -150,7 +155,9 @@ impl Facts {
     /// An element of the body: it may be the article, or show its date or author.
     fn seen(&mut self, node: &NodeRef<'_>, element: &Element) {
         let marks = Marks::of(element);
-        if (&*element.name.local == "article" || marks.property == "articleBody") && self.articles.len() < MOST {
+        if (&*element.name.local == "article" || marks.property == "articleBody")
+            && self.articles.len() < MOST
+        {
             self.articles.push(node.id);
         }
         let (byline, time) = (marks.byline_rank(), marks.time_rank());
@@ -197,70 +204,6 @@ impl Facts {
         let names = ["og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src"];
         let stated = self.meta_of(&names).or_else(|| self.linked_data.image())?;
         absolute(&stated, &base).map(String::from)
-    }
-}
-
-/// What an element's attributes say it is, read in one pass.
-#[derive(Default)]
-struct Marks<'a> {
-    names: Names,
-    property: &'a str,
-    relation: &'a str,
-    time: bool,
-    /// `author` is a word for a name too; alone it does not say twice what it is.
-    named: bool,
-    published: bool,
-}
-
-impl<'a> Marks<'a> {
-    fn of(element: &'a Element) -> Self {
-        let mut marks = Self { time: &*element.name.local == "time", ..Self::default() };
-        for attribute in &element.attrs {
-            let value = &*attribute.value;
-            match &*attribute.name.local {
-                "class" | "id" => {
-                    marks.names.add_all(value);
-                    marks.named |= ["name", "link", "url"].iter().any(|word| value.contains(word));
-                }
-                "itemprop" => marks.property = value,
-                "rel" => marks.relation = value,
-                "pubdate" => marks.published = true,
-                _ => {}
-            }
-        }
-        marks
-    }
-
-    /// How sure it is that an element names the author: 0 is surest.
-    fn byline_rank(&self) -> Option<u8> {
-        let has = |words: &str| words.split_ascii_whitespace().any(|word| word == "author");
-        let (author, byline) = (self.names.any(&[Names::AUTHOR]), self.names.any(&[Names::BYLINE]));
-        if has(self.property) || has(self.relation) {
-            Some(0)
-        } else if (author || byline) && self.names.any(&[Names::NAME]) && (byline || self.named) {
-            Some(1)
-        } else if byline {
-            Some(2)
-        } else {
-            (author && !self.names.any(&[Names::PORTRAIT])).then_some(3)
-        }
-    }
-
-    /// How sure it is that an element shows when the page was published: 0 is surest.
-    fn time_rank(&self) -> Option<u8> {
-        if self.property.eq_ignore_ascii_case("datePublished") || self.published {
-            return Some(0);
-        }
-        let modified = self.property.eq_ignore_ascii_case("dateModified") || self.names.any(&[Names::MODIFIED]);
-        let published = self.names.any(&[Names::PUBLISHED]);
-        match (self.time, modified) {
-            (true, _) if published => Some(1),
-            (true, false) => Some(2),
-            (true, true) => Some(4),
-            (false, false) if published && self.names.any(&[Names::DATE]) => Some(2),
-            (false, false) if self.names.any(&[Names::DAY]) => Some(3),
-            _ => None,
-        }
     }
 }
 

@@ -75,7 +75,9 @@ fn largest_share(node: &NodeRef<'_>) -> Option<f32> {
     let name = &*element.name.local;
     match name {
         "nav" | "figcaption" | "dialog" | "button" => return Some(LARGEST),
-        "article" | "main" | "body" | "html" | "table" | "tbody" | "tr" | "td" | "code" | "pre" => return None,
+        "article" | "main" | "body" | "html" | "table" | "tbody" | "tr" | "td" | "code" | "pre" => {
+            return None;
+        }
         _ => {}
     }
     let names = Names::of(&element);

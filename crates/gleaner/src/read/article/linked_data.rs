@@ -56,7 +56,10 @@ impl LinkedData {
             dated.sort_by_key(|object| !is_a(object, &["Article", "Posting", "Report", "Review"]));
             dated.first().and_then(|object| object.get(key)?.as_str().map(str::to_owned))
         };
-        of("datePublished").or_else(|| self.damaged.clone()).or_else(|| of("uploadDate")).or_else(|| of("dateCreated"))
+        of("datePublished")
+            .or_else(|| self.damaged.clone())
+            .or_else(|| of("uploadDate"))
+            .or_else(|| of("dateCreated"))
     }
 
     /// The names of the authors.
@@ -97,11 +100,6 @@ impl LinkedData {
         let publisher = || self.article()?.get("publisher")?.get("name");
         let name = folded(site.or_else(publisher)?.as_str()?);
         (!name.is_empty()).then_some(name)
-    }
-
-    /// The article's text, where the page repeats it.
-    pub(super) fn body(&self) -> Option<&str> {
-        self.article()?.get("articleBody")?.as_str()
     }
 }
 

@@ -4,8 +4,10 @@ use super::facts::Facts;
 use super::wording::{overlap, words};
 
 /// What sites put between a title and their name.
-const SEPARATORS: &[&str] =
-    &[" | ", " - ", " – ", " — ", " » ", " « ", " · ", " • ", " :: ", " / ", " ‹ ", " ~ ", "｜", "_"];
+#[rustfmt::skip]
+const SEPARATORS: &[&str] = &[
+    " | ", " - ", " – ", " — ", " » ", " « ", " · ", " • ", " :: ", " / ", " ‹ ", " ~ ", "｜", "_",
+];
 
 /// Titles are cut to so many bytes.
 const LONGEST: usize = 500;

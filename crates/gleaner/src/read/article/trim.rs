@@ -13,30 +13,38 @@ const SHORT: usize = 200;
 const ABOVE: usize = 6;
 
 /// Lines that are never text.
+#[rustfmt::skip]
 const NEVER: &[&str] = &[
-    "ad", "ads", "advertisement", "advertisements", "article continues after advertisement", "close", "comment", "comments",
-    "continue reading", "copy link", "email", "facebook", "follow us", "leave a comment", "linkedin", "loading", "loading...",
-    "pinterest", "print", "read more", "read next", "save", "share", "share on facebook", "share on twitter", "share this",
-    "share this article", "share this post", "share this story", "share this:", "share:", "sign up", "skip to content",
-    "sponsored", "story continues below advertisement", "subscribe", "subscribe now", "tweet", "twitter", "whatsapp",
-    "anzeige", "werbung", "publicité", "publicidad", "pubblicità", "reklama", "реклама", "mehr zum thema", "lire aussi",
-    "leer más", "leggi anche", "leia mais", "lees ook", "weiterlesen", "advertisement - continue reading below",
+    "ad", "ads", "advertisement", "advertisements", "article continues after advertisement", "close",
+    "comment", "comments", "continue reading", "copy link", "email", "facebook", "follow us",
+    "leave a comment", "linkedin", "loading", "loading...", "pinterest", "print", "read more", "read next",
+    "save", "share", "share on facebook", "share on twitter", "share this", "share this article",
+    "share this post", "share this story", "share this:", "share:", "sign up", "skip to content",
+    "sponsored", "story continues below advertisement", "subscribe", "subscribe now", "tweet", "twitter",
+    "whatsapp", "anzeige", "werbung", "publicité", "publicidad", "pubblicità", "reklama", "реклама",
+    "mehr zum thema", "lire aussi", "leer más", "leggi anche", "leia mais", "lees ook", "weiterlesen",
+    "advertisement - continue reading below",
 ];
 
 /// What lines begin with that point elsewhere, if they are links.
+#[rustfmt::skip]
 const POINTERS: &[&str] = &[
-    "also read", "also see", "check out", "click here", "don't miss", "explore more", "for more", "further reading", "learn more",
-    "more:", "more from", "more on", "more about", "must read", "next:", "previous:", "read:", "read also", "read more", "read next",
-    "read our", "read the", "recommended", "related", "see also", "see more", "view all", "watch:", "watch now", "you may also",
-    "you might also", "lesen sie auch", "mehr zum thema", "siehe auch", "à lire", "lire aussi", "voir aussi", "lea también",
-    "lee también", "te puede interesar", "leggi anche", "leia também", "veja também", "lees ook", "czytaj też", "читайте также",
+    "also read", "also see", "check out", "click here", "don't miss", "explore more", "for more",
+    "further reading", "learn more", "more:", "more from", "more on", "more about", "must read", "next:",
+    "previous:", "read:", "read also", "read more", "read next", "read our", "read the", "recommended",
+    "related", "see also", "see more", "view all", "watch:", "watch now", "you may also", "you might also",
+    "lesen sie auch", "mehr zum thema", "siehe auch", "à lire", "lire aussi", "voir aussi", "lea también",
+    "lee también", "te puede interesar", "leggi anche", "leia também", "veja também", "lees ook",
+    "czytaj też", "читайте также",
 ];
 
 /// What lines hold that ask for something, where they stand behind the text.
+#[rustfmt::skip]
 const APPEALS: &[&str] = &[
-    "all rights reserved", "copyright ©", "follow us on", "get our newsletter", "join our newsletter", "leave a reply",
-    "newsletter", "sign up for", "subscribe to", "share this", "contact us", "posted in", "filed under", "tagged with",
-    "tags:", "categories:", "follow him on", "follow her on", "follow me on", "©", "click here to subscribe",
+    "all rights reserved", "copyright ©", "follow us on", "get our newsletter", "join our newsletter",
+    "leave a reply", "newsletter", "sign up for", "subscribe to", "share this", "contact us", "posted in",
+    "filed under", "tagged with", "tags:", "categories:", "follow him on", "follow her on", "follow me on",
+    "©", "click here to subscribe",
 ];
 
 /// Takes out of an article what is not its text.
@@ -71,7 +79,9 @@ fn leaves<'a>(root: &NodeRef<'a>) -> Vec<Leaf<'a>> {
     for node in root.descendants_it() {
         let Some(element) = node.element_ref() else { continue };
         let name = &*element.name.local;
-        if !is_block(name) || node.descendants_it().any(|inner| inner.element_ref().is_some_and(|e| is_block(&e.name.local))) {
+        if !is_block(name)
+            || node.descendants_it().any(|inner| inner.element_ref().is_some_and(|e| is_block(&e.name.local)))
+        {
             continue;
         }
         let linked = node
@@ -89,8 +99,33 @@ fn leaves<'a>(root: &NodeRef<'a>) -> Vec<Leaf<'a>> {
 fn is_block(name: &str) -> bool {
     matches!(
         name,
-        "p" | "div" | "li" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "ul" | "ol" | "table" | "tr" | "td" | "th" | "section"
-            | "article" | "blockquote" | "pre" | "dl" | "dt" | "dd" | "figure" | "header" | "footer" | "aside" | "main" | "tbody"
+        "p" | "div"
+            | "li"
+            | "h1"
+            | "h2"
+            | "h3"
+            | "h4"
+            | "h5"
+            | "h6"
+            | "ul"
+            | "ol"
+            | "table"
+            | "tr"
+            | "td"
+            | "th"
+            | "section"
+            | "article"
+            | "blockquote"
+            | "pre"
+            | "dl"
+            | "dt"
+            | "dd"
+            | "figure"
+            | "header"
+            | "footer"
+            | "aside"
+            | "main"
+            | "tbody"
     )
 }
 
@@ -111,10 +146,36 @@ fn is_furniture(leaf: &Leaf<'_>) -> bool {
 
 /// `Photo: Jane Doe / Agency`.
 fn is_credit(lower: &str) -> bool {
-    let begins = ["photo:", "photo by", "photo credit", "photograph:", "photograph by", "image:", "image credit", "image via", "image source",
-        "picture:", "(photo by", "(image credit", "foto:", "credit:", "photo courtesy", "photos by", "photos:"];
-    let ends = ["/getty images", "/ getty images", "via getty images", "(getty images)", "/afp", "/reuters", "/ap photo"];
-    lower.len() < 150 && (begins.iter().any(|b| lower.starts_with(b)) || ends.iter().any(|e| lower.ends_with(e)))
+    let begins = [
+        "photo:",
+        "photo by",
+        "photo credit",
+        "photograph:",
+        "photograph by",
+        "image:",
+        "image credit",
+        "image via",
+        "image source",
+        "picture:",
+        "(photo by",
+        "(image credit",
+        "foto:",
+        "credit:",
+        "photo courtesy",
+        "photos by",
+        "photos:",
+    ];
+    let ends = [
+        "/getty images",
+        "/ getty images",
+        "via getty images",
+        "(getty images)",
+        "/afp",
+        "/reuters",
+        "/ap photo",
+    ];
+    lower.len() < 150
+        && (begins.iter().any(|b| lower.starts_with(b)) || ends.iter().any(|e| lower.ends_with(e)))
 }
 
 impl Leaf<'_> {
@@ -129,7 +190,18 @@ impl Leaf<'_> {
             return false;
         }
         let lower = self.text.to_lowercase();
-        let begins = ["by ", "written by", "posted by", "posted on", "published", "updated", "last updated", "von ", "par ", "por "];
+        let begins = [
+            "by ",
+            "written by",
+            "posted by",
+            "posted on",
+            "published",
+            "updated",
+            "last updated",
+            "von ",
+            "par ",
+            "por ",
+        ];
         begins.iter().any(|b| lower.starts_with(b))
             || lower.ends_with("min read")
             || lower.ends_with("minute read")
@@ -149,11 +221,13 @@ impl Leaf<'_> {
 
 /// Takes out a table of contents: a list whose items all point into the page.
 pub(super) fn remove_contents(root: &NodeRef<'_>) {
-    let lists: Vec<_> = root.descendants_it().filter(|node| node.has_name("ul") || node.has_name("ol")).collect();
+    let lists: Vec<_> =
+        root.descendants_it().filter(|node| node.has_name("ul") || node.has_name("ol")).collect();
     for list in lists {
         let links: Vec<_> = list.descendants_it().filter(|node| node.has_name("a")).collect();
         let inside = |link: &&NodeRef<'_>| {
-            link.element_ref().is_some_and(|element| attribute(&element, "href").is_some_and(|href| href.contains('#')))
+            link.element_ref()
+                .is_some_and(|element| attribute(&element, "href").is_some_and(|href| href.contains('#')))
         };
         let linked: usize = links.iter().filter(inside).map(|link| folded(&link.text()).len()).sum();
         if links.len() >= 3 && linked * 10 > folded(&list.text()).len() * 8 {

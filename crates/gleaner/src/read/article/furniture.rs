@@ -10,6 +10,9 @@ const LARGEST: f32 = 0.3;
 /// Readers may say more than the article.
 const LARGEST_OF_COMMENTS: f32 = 0.75;
 
+/// So many may be called furniture and be too large for it. Each is measured, and they may be inside each other.
+const MOST_SPARED: usize = 20;
+
 /// Shorter paragraphs are captions, labels and the like.
 const PARAGRAPH: usize = 80;
 
@@ -31,16 +34,19 @@ pub(super) fn remove<'a>(document: &'a Document, articles: &[NodeId]) -> (Prose,
     let named = articles.iter().filter_map(|id| document.tree.get(id));
     let article = named.max_by_key(length);
     let (mut prose, mut inside, mut behind) = (Prose::default(), false, None);
-    let mut next = body.first_child();
+    let (mut spared, mut next) = (0_usize, body.first_child());
     while let Some(node) = next {
         let past = following(&node, &body);
         inside &= behind != Some(node.id);
         if article.is_some_and(|article| article.id == node.id) {
             (inside, behind) = (true, past.map(|node| node.id));
         }
-        if let Some(share) = largest_share(&node)
+        let share = largest_share(&node).filter(|_| spared < MOST_SPARED);
+        spared += usize::from(share.is_some());
+        if let Some(share) = share
             && is_at_most(&node, share)
         {
+            spared -= 1;
             // What comes behind an article may be taken out, but never what the article is in.
             if behind == Some(node.id) {
                 behind = past.map(|node| node.id);

@@ -221,8 +221,11 @@ impl Leaf<'_> {
 
 /// Takes out a table of contents: a list whose items all point into the page.
 pub(super) fn remove_contents(root: &NodeRef<'_>) {
-    let lists: Vec<_> =
-        root.descendants_it().filter(|node| node.has_name("ul") || node.has_name("ol")).collect();
+    let is_list = |node: &NodeRef<'_>| node.has_name("ul") || node.has_name("ol");
+    // Each is read once: of lists within lists, only the outermost.
+    let is_outermost =
+        |node: &NodeRef<'_>| is_list(node) && !node.ancestors_it(None).any(|outer| is_list(&outer));
+    let lists: Vec<_> = root.descendants_it().filter(is_outermost).collect();
     for list in lists {
         let links: Vec<_> = list.descendants_it().filter(|node| node.has_name("a")).collect();
         let inside = |link: &&NodeRef<'_>| {

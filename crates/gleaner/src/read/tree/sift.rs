@@ -10,7 +10,7 @@ use crate::read::html::{Tag, Token, Tokens};
 const LONGEST: usize = 6 << 20;
 
 /// Of pages with more elements, only so many become part of the tree; all text stays.
-pub(super) const MOST_ELEMENTS: usize = 250_000;
+pub(super) const MOST_ELEMENTS: usize = 100_000;
 
 /// A tag with more attributes says nothing that can be believed, and each is compared with all before it.
 const MOST_ATTRIBUTES: usize = 250;

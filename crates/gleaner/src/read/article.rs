@@ -11,8 +11,10 @@ mod dates;
 mod facts;
 mod furniture;
 mod linked_data;
+mod marks;
 mod names;
 mod title;
+mod trim;
 mod wording;
 
 use gleaner_core::time::Time;
@@ -35,6 +37,8 @@ pub struct Article {
     pub author: Option<String>,
     /// When it was published; midnight in UTC where only the day is known.
     pub published_at: Option<Time>,
+    /// The day of that in the page's own time zone, where it differs from the day in UTC: `2024-05-17`.
+    pub published_on: Option<String>,
     /// Its text, blocks set apart by blank lines.
     pub text: String,
     /// The same with its markup, harmless to show, all addresses absolute.
@@ -57,9 +61,15 @@ pub fn extract(page: &Page<'_>) -> Article {
     let document = tree::parse(&html);
     let facts = Facts::of(&document, page.url);
     let title = title::of(&facts);
+    let published = date::of(&facts, page.url);
+    let published_at = published.as_ref().map(|published| published.at);
+    let utc = published_at.map(|at| at.to_string()).unwrap_or_default();
     let mut article = Article {
         author: author::of(&facts),
-        published_at: date::of(&facts, page.url),
+        published_at,
+        published_on: published
+            .and_then(|published| published.day)
+            .filter(|day| !utc.starts_with(day.as_str())),
         url: facts.canonical(),
         language: facts.language.clone(),
         image: facts.image(),
@@ -67,7 +77,7 @@ pub fn extract(page: &Page<'_>) -> Article {
         ..Article::default()
     };
     let base = facts.base.as_ref().unwrap_or(page.url);
-    match content::of(document, base, &facts) {
+    match content::of(&html, document, base, &facts.articles) {
         Some(content) => {
             (article.text, article.html, article.extracted) = (content.text, content.html, true);
         }

@@ -85,7 +85,7 @@ const fn by_key() -> [(u128, Kind); KINDS] {
 }
 
 /// A name of up to 16 bytes in lower case, as a number.
-const fn key(name: &[u8]) -> u128 {
+pub(super) const fn key(name: &[u8]) -> u128 {
     let mut key = 0;
     let mut i = 0;
     while i < name.len() {

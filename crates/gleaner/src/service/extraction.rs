@@ -26,8 +26,8 @@ pub struct Extraction {
     pub title: Option<String>,
     /// Who wrote it.
     pub author: Option<String>,
-    /// When it was published.
-    pub published: Option<Time>,
+    /// When it was published, in UTC; where its day is another one there than on the page, the page's day.
+    pub published: Option<String>,
     /// Its text.
     pub text: String,
     /// The same with its markup, harmless to show.
@@ -68,11 +68,12 @@ pub fn extract_html(body: &[u8], url: Option<&str>) -> Result<Extraction, Servic
 }
 
 fn told(article: Article, now: Time) -> Extraction {
+    // As with feeds: what lies ahead is no date of publication.
+    let published_at = article.published_at.filter(|at| *at <= now + Span::from_days(1));
     Extraction {
         title: article.title,
         author: article.author,
-        // As with feeds: what lies ahead is no date of publication.
-        published: article.published_at.filter(|at| *at <= now + Span::from_days(1)),
+        published: published_at.map(|at| article.published_on.unwrap_or_else(|| at.to_string())),
         text: article.text,
         html: article.html,
         url: article.url,

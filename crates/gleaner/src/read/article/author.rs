@@ -1,61 +1,59 @@
 //! Who wrote an article: what the page declares, then what it shows.
 
 use super::facts::{Facts, folded};
-use super::wording::{is_month, same_words};
+use super::wording::{is_month, same_words, words};
 
 /// A name is shorter.
 const LONGEST: usize = 80;
 
 /// Words before a name.
+#[rustfmt::skip]
 const BEFORE: &[&str] = &[
-    "written by",
-    "posted by",
-    "published by",
-    "reviewed by",
-    "words by",
-    "story by",
-    "text by",
-    "article by",
-    "by",
-    "author",
-    "authors",
-    "von",
-    "par",
-    "por",
-    "di",
-    "door",
-    "przez",
-    "autor",
-    "auteur",
-    "автор",
-    "text",
+    "written by", "posted by", "published by", "reviewed by", "words by", "story by", "text by",
+    "article by", "by", "author", "authors", "von", "par", "por", "di", "door", "przez", "autor", "auteur",
+    "автор", "text",
+];
+
+/// `<meta>` names that give the author, in the order in which they are believed.
+#[rustfmt::skip]
+const DECLARED: &[&str] = &[
+    "author", "article:author", "article:author_name", "parsely-author", "sailthru.author", "dc.creator",
+    "dcterms.creator", "dc:creator", "byl", "citation_author", "twitter:data1",
+];
+
+/// Words that stand where a name would.
+#[rustfmt::skip]
+const LABELS: &[&str] = &[
+    "author", "authors", "by", "about the author", "share", "follow", "posted", "published", "updated",
+    "written by", "read more", "more", "view all posts", "author bio", "all posts", "linkedin", "twitter",
+    "facebook", "minute read", "min read", "date", "category", "contributor", "contributors",
+    "view profile", "about", "staff writer", "editor", "name", "table of contents", "bio", "website",
+    "email", "see all posts", "reviewed by", "fact checked", "last updated", "edited by", "undefined",
+    "null",
 ];
 
 /// The author of a page.
 pub(super) fn of(facts: &Facts) -> Option<String> {
     let declared = declared(facts);
-    let is_site = |name: &String| facts.site_name.as_ref().is_some_and(|site| same_words(site, name));
-    if let Some(name) = declared.clone().filter(|name| !is_site(name) && !is_nobody(name)) {
-        return Some(name);
-    }
-    linked(facts).filter(|name| !is_nobody(name)).or_else(|| shown(facts)).or(declared)
+    let linked = linked(facts);
+    let is_somebody = |name: &&String| !is_site(name, facts) && !is_nobody(name);
+    let first =
+        declared.as_ref().filter(is_somebody).or_else(|| linked.as_ref().filter(is_somebody)).cloned();
+    first.or_else(|| shown(facts)).or(linked).or(declared)
+}
+
+/// Whether a name is the site's own: where there is another, that is the author.
+fn is_site(name: &str, facts: &Facts) -> bool {
+    let joined = words(name).concat();
+    let host = facts.host.trim_start_matches("www.");
+    let label = host.split('.').next().unwrap_or_default();
+    facts.site_name.as_ref().is_some_and(|site| same_words(site, name))
+        || joined == words(host).concat()
+        || joined == words(label).concat()
 }
 
 fn declared(facts: &Facts) -> Option<String> {
-    let names = [
-        "author",
-        "article:author",
-        "article:author_name",
-        "parsely-author",
-        "sailthru.author",
-        "dc.creator",
-        "dcterms.creator",
-        "dc:creator",
-        "byl",
-        "citation_author",
-        "twitter:data1",
-    ];
-    names.iter().find_map(|wanted| {
+    DECLARED.iter().find_map(|wanted| {
         // `twitter:data1` is anything, unless its label says so.
         let label = facts.meta_of(&["twitter:label1"]).unwrap_or_default().to_lowercase();
         if *wanted == "twitter:data1" && !label.contains("by") && !label.contains("author") {
@@ -142,49 +140,7 @@ fn without(text: &str, before: &str) -> Option<String> {
 
 /// Words that stand where a name would.
 fn is_label(text: &str) -> bool {
-    let labels = [
-        "author",
-        "authors",
-        "by",
-        "about the author",
-        "share",
-        "follow",
-        "posted",
-        "published",
-        "updated",
-        "written by",
-        "read more",
-        "more",
-        "view all posts",
-        "author bio",
-        "all posts",
-        "linkedin",
-        "twitter",
-        "facebook",
-        "minute read",
-        "min read",
-        "date",
-        "category",
-        "contributor",
-        "contributors",
-        "view profile",
-        "about",
-        "staff writer",
-        "editor",
-        "name",
-        "table of contents",
-        "bio",
-        "website",
-        "email",
-        "see all posts",
-        "reviewed by",
-        "fact checked",
-        "last updated",
-        "edited by",
-        "undefined",
-        "null",
-    ];
-    labels.contains(&text.to_lowercase().trim_end_matches(':'))
+    LABELS.contains(&text.to_lowercase().trim_end_matches(':'))
 }
 
 /// Names that say nothing.

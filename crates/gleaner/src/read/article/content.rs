@@ -1,11 +1,13 @@
 //! The text of an article: where it is, and what of that belongs to it.
 
-use dom_query::Document;
+use std::collections::HashMap;
+
+use dom_query::{Document, NodeId, NodeRef};
 use dom_smoothie::{Config, Readability, TextMode};
 use url::Url;
 
-use super::facts::Facts;
-use super::furniture;
+use super::{furniture, trim};
+use crate::read::tree;
 
 /// An article's text and markup.
 pub(super) struct Content {
@@ -13,17 +15,74 @@ pub(super) struct Content {
     pub html: String,
 }
 
-/// Finds the article in a tree.
-pub(super) fn of(document: Document, base: &Url, _facts: &Facts) -> Option<Content> {
-    furniture::remove(&document);
-    let config = Config { disable_json_ld: true, text_mode: TextMode::Raw, ..Config::default() };
+/// What is found where the page's paragraphs hold more than so many times as much is not the article.
+const TOO_LITTLE: f32 = 0.5;
+
+/// The same for those paragraphs that the page itself says are its article.
+const TOO_LITTLE_OF_ARTICLE: f32 = 0.9;
+
+/// Attributes that mean something in an article.
+const KEPT: &[&str] =
+    &["href", "src", "alt", "title", "lang", "dir", "datetime", "cite", "colspan", "rowspan", "start"];
+
+/// Finds the article of a page in its tree.
+pub(super) fn of(html: &str, document: Document, base: &Url, articles: &[NodeId]) -> Option<Content> {
+    let (prose, _) = furniture::remove(&document, articles);
+    let config = Config {
+        disable_json_ld: true,
+        text_mode: TextMode::Raw,
+        candidate_select_mode: dom_smoothie::CandidateSelectMode::DomSmoothie,
+        ..Config::default()
+    };
     let mut reader = Readability::with_document(document, Some(base.as_str()), Some(config)).ok()?;
-    let _ = reader.parse().ok()?;
+    let found = reader.parse().is_ok();
     let root = reader.doc.select_single("#readability-page-1");
-    let root = root.nodes().first()?;
-    let text = root.formatted_text().to_string();
-    if text.trim().is_empty() {
-        return None;
+    let root = root.nodes().first().filter(|_| found);
+    let length = root.map_or(0, furniture::length);
+    let too_little = |all: usize, share: f32| (length as f32) < all as f32 * share;
+    if (too_little(prose.page, TOO_LITTLE) || too_little(prose.article, TOO_LITTLE_OF_ARTICLE))
+        && let Some(content) = by_paragraphs(html, articles, !too_little(prose.page, TOO_LITTLE))
+        && content.text.len() > length
+    {
+        return Some(content);
     }
-    Some(Content { text, html: ammonia::clean(&root.html()) })
+    told(root?)
+}
+
+fn told(root: &NodeRef<'_>) -> Option<Content> {
+    trim::remove_contents(root);
+    trim::trim(root);
+    // What the sanitiser would take out is taken out before it has to read it.
+    root.descendants().iter().for_each(|node| node.retain_attrs(KEPT));
+    let text = root.formatted_text().trim().to_owned();
+    (!text.is_empty()).then(|| Content { text, html: ammonia::clean(&root.html()) })
+}
+
+/// The smallest block that holds nearly all paragraphs of a page.
+fn by_paragraphs(html: &str, articles: &[NodeId], of_article: bool) -> Option<Content> {
+    let document = tree::parse(html);
+    // The same page makes the same tree, so what was found in the other is found here.
+    let (_, article) = furniture::remove(&document, articles);
+    let body = if of_article { article? } else { document.body()? };
+    let mut total = 0;
+    let mut held: HashMap<NodeId, usize> = HashMap::new();
+    for node in body.descendants_it().filter(|node| node.has_name("p")) {
+        let length = furniture::length_of_prose(&node);
+        total += length;
+        for ancestor in node.ancestors_it(None).take_while(|_| length > 0) {
+            *held.entry(ancestor.id).or_default() += length;
+        }
+    }
+    let holds = |node: &NodeRef<'_>| held.get(&node.id).is_some_and(|length| *length * 100 >= total * 97);
+    let mut block = body;
+    while let Some(inner) = block.element_children().into_iter().find(holds) {
+        block = inner;
+    }
+    let unwanted = ["header", "footer", "aside", "form", "h1"];
+    let nodes: Vec<_> = block.descendants_it().collect();
+    nodes
+        .iter()
+        .filter(|node| unwanted.iter().any(|name| node.has_name(name)))
+        .for_each(NodeRef::remove_from_parent);
+    told(&block)
 }

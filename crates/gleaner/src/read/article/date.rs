@@ -7,72 +7,71 @@ use super::dates::{self, in_text};
 use super::facts::Facts;
 
 /// `<meta>` names that give the date, the surest first.
+#[rustfmt::skip]
 const NAMES: &[&str] = &[
-    "article:published_time",
-    "og:published_time",
-    "og:article:published_time",
-    "article:published",
-    "datepublished",
-    "parsely-pub-date",
-    "sailthru.date",
-    "dc.date.issued",
-    "dcterms.issued",
-    "dc.date.created",
-    "dcterms.created",
-    "dcterms.date",
-    "dc.date",
-    "citation_publication_date",
-    "citation_date",
-    "article.published",
-    "published-date",
-    "publishdate",
-    "publish-date",
-    "publish_date",
-    "publication_date",
-    "pubdate",
-    "ptime",
-    "publishtime",
-    "rnews:datepublished",
-    "article_date_original",
-    "article:post_date",
-    "displaydate",
-    "cxenseparse:recs:publishtime",
-    "date",
-    "bt:pubdate",
-    "created",
-    "weibo:article:create_at",
-    "prism.publicationdate",
-    "originalpublicationdate",
-    "article.created",
+    "article:published_time", "og:published_time", "og:article:published_time", "article:published",
+    "datepublished", "parsely-pub-date", "sailthru.date", "dc.date.issued", "dcterms.issued",
+    "dc.date.created", "dcterms.created", "dcterms.date", "dc.date", "citation_publication_date",
+    "citation_date", "article.published", "published-date", "publishdate", "publish-date", "publish_date",
+    "publication_date", "pubdate", "ptime", "publishtime", "rnews:datepublished", "article_date_original",
+    "article:post_date", "displaydate", "cxenseparse:recs:publishtime", "date", "bt:pubdate", "created",
+    "weibo:article:create_at", "prism.publicationdate", "originalpublicationdate", "article.created",
     "shareaholic:article_published_time",
 ];
 
 /// Those that are better than nothing.
-const MODIFIED: &[&str] =
-    &["article:modified_time", "og:updated_time", "datemodified", "last-modified", "dcterms.modified"];
+#[rustfmt::skip]
+const MODIFIED: &[&str] = &[
+    "article:modified_time", "og:updated_time", "datemodified", "last-modified", "dcterms.modified",
+];
 
 /// When a page was published.
-pub(super) fn of(facts: &Facts, url: &Url) -> Option<Time> {
-    let stated = |text: String| dates::stated(&text);
+pub(super) struct Published {
+    pub at: Time,
+    /// The day in the page's own time zone, where that is known: `2024-05-17`.
+    pub day: Option<String>,
+}
+
+impl Published {
+    fn stated(text: &str) -> Option<Self> {
+        let at = dates::stated(text)?;
+        let day =
+            text.trim().get(..10).filter(|day| dates::stated(day).is_some() && day.as_bytes()[4] == b'-');
+        Some(Self { at, day: day.map(str::to_owned) })
+    }
+
+    fn on(at: Time) -> Self {
+        Self { at, day: None }
+    }
+}
+
+/// When a page was published.
+pub(super) fn of(facts: &Facts, url: &Url) -> Option<Published> {
+    let language = facts.language.as_deref();
+    let like = || facts.metas_like("publish").chain(facts.metas_like("pubdate"));
+    let of = |names: &[&str]| names.iter().find_map(|name| facts.metas_of(name).find_map(Published::stated));
     facts
         .linked_data
         .published()
-        .and_then(stated)
-        .or_else(|| NAMES.iter().find_map(|name| facts.metas_of(name).find_map(dates::stated)))
+        .and_then(|text| Published::stated(&text))
+        .or_else(|| of(NAMES))
+        .or_else(|| like().find_map(Published::stated))
         .or_else(|| shown(facts, 1))
-        .or_else(|| in_address(url))
+        .or_else(|| in_address(url).map(Published::on))
         .or_else(|| shown(facts, 3))
-        .or_else(|| in_text(&facts.near, facts.language.as_deref()))
+        .or_else(|| in_text(&facts.near, language).map(Published::on))
         .or_else(|| shown(facts, 4))
-        .or_else(|| MODIFIED.iter().find_map(|name| facts.metas_of(name).find_map(dates::stated)))
+        .or_else(|| in_text(facts.before(), language).map(Published::on))
+        .or_else(|| of(MODIFIED))
 }
 
 /// The surest of the dates that the page shows, of those at least as sure as `rank`.
-fn shown(facts: &Facts, rank: u8) -> Option<Time> {
+fn shown(facts: &Facts, rank: u8) -> Option<Published> {
     let mut times: Vec<_> = facts.times.iter().filter(|time| time.rank <= rank).collect();
     times.sort_by_key(|time| time.rank);
     let language = facts.language.as_deref();
-    times.into_iter().find_map(|time| dates::stated(&time.text).or_else(|| in_text(&time.text, language)))
+    let read = |text: &str| Published::stated(text).or_else(|| in_text(text, language).map(Published::on));
+    times.into_iter().find_map(|time| read(&time.text))
 }
 
 /// `/2024/05/17/` or `/2024-05-17-title`.

@@ -1,17 +1,22 @@
 //! What a page says about itself, gathered in one walk over its tree.
 
-use dom_query::{Document, Element, NodeRef};
+use dom_query::{Document, Element, NodeData, NodeId, NodeRef};
 use url::Url;
 
 use super::absolute;
 use super::linked_data::LinkedData;
-use super::names::{Names, is_furniture_around};
+use super::marks::Marks;
+use super::names::is_aside;
+use super::wording::overlap;
 
 /// Lists are cut to this: no honest page has more that matters, and each entry costs time.
 const MOST: usize = 200;
 
 /// So many bytes of text behind the first heading may hold the date.
 const NEAR: usize = 1500;
+
+/// So many bytes of text before it may, too.
+const BEFORE: usize = 200;
 
 /// What a page says about itself.
 #[derive(Default)]
@@ -23,8 +28,6 @@ pub(super) struct Facts {
     pub title: String,
     /// `<h1>`s.
     pub headings: Vec<String>,
-    /// The first `<h2>`, for pages without an `<h1>`.
-    pub subheading: Option<String>,
     pub language: Option<String>,
     canonical: Option<String>,
     /// What relative addresses are relative to.
@@ -35,6 +38,12 @@ pub(super) struct Facts {
     pub bylines: Vec<Byline>,
     /// The text that follows the first heading.
     pub near: String,
+    /// What the page marks as an article.
+    pub articles: Vec<NodeId>,
+    /// The text before the first heading.
+    before: String,
+    /// Whether there was a heading.
+    anchored: bool,
 }
 
 /// A `<time>`, or another element that is there to show a date.
@@ -53,13 +62,9 @@ impl Facts {
     pub(super) fn of(document: &Document, url: &Url) -> Self {
         let mut facts = Self { host: url.host_str().unwrap_or_default().to_owned(), ..Self::default() };
         let mut scripts = Vec::new();
-        let mut in_heading = None;
         for node in document.root().descendants_it() {
             if node.is_text() {
-                if !facts.headings.is_empty() && facts.near.len() < NEAR && in_heading.is_none() {
-                    facts.near.push_str(&node.text());
-                    facts.near.push('\n');
-                }
+                facts.text(&node);
                 continue;
             }
             let Some(element) = node.element_ref() else { continue };
@@ -72,17 +77,11 @@ impl Facts {
                 "link" => facts.link(&element),
                 "title" if facts.title.is_empty() => facts.title = folded(&node.text()),
                 "script" => scripts.push(node.text()),
-                "h1" if facts.headings.len() < MOST => {
-                    in_heading = Some(());
-                    facts.headings.extend(Some(folded(&node.text())).filter(|text| !text.is_empty()));
-                    facts.near.clear();
-                }
-                "h2" if facts.subheading.is_none() => {
-                    facts.subheading = Some(folded(&node.text())).filter(|text| !text.is_empty());
+                name @ ("h1" | "h2" | "h3") if facts.headings.len() < MOST => {
+                    facts.heading(&node, name == "h1")
                 }
                 _ => facts.seen(&node, &element),
             }
-            in_heading = None;
         }
         facts.linked_data = LinkedData::read(scripts.iter().map(|script| &**script));
         facts.site_name = facts.meta_of(&["og:site_name", "application-name", "al:android:app_name"]);
@@ -90,6 +89,49 @@ impl Facts {
             facts.site_name = facts.linked_data.site_name();
         }
         facts
+    }
+
+    /// Text is kept from the first heading on, and again from one that is the page's title.
+    fn heading(&mut self, node: &NodeRef<'_>, first_rank: bool) {
+        let text = folded(&node.text());
+        if text.is_empty() {
+            return;
+        }
+        if (first_rank && !self.anchored)
+            || overlap(&text, &self.title) > 0.7 && overlap(&self.title, &text) > 0.4
+        {
+            self.anchored = true;
+            self.before.push_str(&std::mem::take(&mut self.near));
+        }
+        if first_rank {
+            self.headings.push(text);
+        }
+    }
+
+    /// Keeps text behind the heading, and the last of what is before.
+    fn text(&mut self, node: &NodeRef<'_>) {
+        if self.anchored && self.near.len() >= NEAR {
+            return;
+        }
+        let near = if self.anchored { &mut self.near } else { &mut self.before };
+        node.query(|node| {
+            let NodeData::Text { contents } = &node.data else { return };
+            let text = contents.trim();
+            if text.is_empty() {
+                return;
+            }
+            if near.len() >= 2 * NEAR {
+                near.drain(..near.floor_char_boundary(near.len() - NEAR));
+            }
+            near.push_str(text.get(..text.floor_char_boundary(NEAR)).unwrap_or_default());
+            near.push('\n');
+        });
+    }
+
+    /// The text right before the heading.
+    pub(super) fn before(&self) -> &str {
+        let from = self.before.floor_char_boundary(self.before.len().saturating_sub(BEFORE));
+        self.before.get(from..).unwrap_or_default()
     }
 
     fn meta(&mut self, element: &Element) {
@@ -110,24 +152,27 @@ impl Facts {
         }
     }
 
-    /// An element of the body: it may show the date or the author.
+    /// An element of the body: it may be the article, or show its date or author.
     fn seen(&mut self, node: &NodeRef<'_>, element: &Element) {
-        let names = Names::of(element);
-        if self.bylines.len() < MOST
-            && let Some(rank) = byline_rank(element, &names)
-            && !is_furniture_around(node)
+        let marks = Marks::of(element);
+        if (&*element.name.local == "article" || marks.property == "articleBody")
+            && self.articles.len() < MOST
         {
+            self.articles.push(node.id);
+        }
+        let (byline, time) = (marks.byline_rank(), marks.time_rank());
+        if byline.is_none() && time.is_none() || is_aside(node) {
+            return;
+        }
+        if let Some(rank) = byline.filter(|_| self.bylines.len() < MOST) {
             let text = folded_lines(node);
             if !text.is_empty() && text.len() < 300 {
                 self.bylines.push(Byline { text, rank });
             }
         }
-        if self.times.len() < MOST
-            && let Some(rank) = time_rank(element, &names)
-            && !is_furniture_around(node)
-        {
+        if let Some(rank) = time.filter(|_| self.times.len() < MOST) {
             let stated = attribute(element, "datetime").or_else(|| attribute(element, "content"));
-            let text = stated.map_or_else(|| folded(&node.text()), folded);
+            let text = stated.map_or_else(|| folded_lines(node).replace('\n', " "), folded);
             if !text.is_empty() && text.len() < 200 {
                 self.times.push(Moment { text, rank });
             }
@@ -143,6 +188,11 @@ impl Facts {
         self.metas.iter().filter(move |(name, _)| name == wanted).map(|(_, content)| content.as_str())
     }
 
+    /// What `<meta>`s say whose name holds this.
+    pub(super) fn metas_like<'a>(&'a self, part: &'a str) -> impl Iterator<Item = &'a str> {
+        self.metas.iter().filter(move |(name, _)| name.contains(part)).map(|(_, content)| content.as_str())
+    }
+
     pub(super) fn canonical(&self) -> Option<String> {
         let base = self.base.clone().or_else(|| Url::parse(&format!("https://{}/", self.host)).ok())?;
         let stated = self.canonical.clone().or_else(|| self.meta_of(&["og:url"]))?;
@@ -154,50 +204,6 @@ impl Facts {
         let names = ["og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src"];
         let stated = self.meta_of(&names).or_else(|| self.linked_data.image())?;
         absolute(&stated, &base).map(String::from)
-    }
-}
-
-/// How sure it is that an element names the author: 0 is surest.
-fn byline_rank(element: &Element, names: &Names) -> Option<u8> {
-    let is = |name: &str, value: &str| {
-        attribute(element, name).is_some_and(|found| found.split_ascii_whitespace().any(|word| word == value))
-    };
-    if is("itemprop", "author") || is("rel", "author") {
-        return Some(0);
-    }
-    if names.has(&["byline"]) && names.has(&["name", "author", "link"]) {
-        return Some(1);
-    }
-    if names.has(&["author"]) && names.has(&["name", "link", "url"]) {
-        return Some(1);
-    }
-    if names.has(&["byline", "bylines", "writer", "contributor"]) {
-        return Some(2);
-    }
-    let other =
-        ["bio", "box", "avatar", "image", "img", "photo", "social", "desc", "description", "about", "title"];
-    (names.has(&["author", "authors", "autor", "auteur", "verfasser"]) && !names.has(&other)).then_some(3)
-}
-
-/// How sure it is that an element shows when the page was published: 0 is surest.
-fn time_rank(element: &Element, names: &Names) -> Option<u8> {
-    let property = attribute(element, "itemprop").unwrap_or_default();
-    let time = &*element.name.local == "time";
-    if property.eq_ignore_ascii_case("datePublished") || attribute(element, "pubdate").is_some() {
-        return Some(0);
-    }
-    let modified = property.eq_ignore_ascii_case("dateModified")
-        || names.has(&["updated", "modified", "update", "lastmod", "edited"]);
-    let published = names.has(&["published", "pubdate", "publish", "publication", "posted"]);
-    match (time, modified) {
-        (true, _) if published => Some(1),
-        (true, false) => Some(2),
-        (true, true) => Some(4),
-        (false, false) if published && names.has(&["date", "on", "time", "at", "published", "pubdate"]) => {
-            Some(2)
-        }
-        (false, false) if names.has(&["date", "dateline", "datum", "fecha", "timestamp"]) => Some(3),
-        _ => None,
     }
 }
 

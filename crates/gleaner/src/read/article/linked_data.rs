@@ -14,17 +14,20 @@ const MOST: usize = 2000;
 #[derive(Default)]
 pub(super) struct LinkedData {
     objects: Vec<Value>,
+    /// The date of publication in a script that is no JSON.
+    damaged: Option<String>,
 }
 
 impl LinkedData {
     pub(super) fn read<'a>(scripts: impl Iterator<Item = &'a str>) -> Self {
-        let mut objects = Vec::new();
+        let (mut objects, mut damaged) = (Vec::new(), None);
         for script in scripts.filter(|script| script.len() <= LONGEST) {
-            if let Some(value) = parse(script) {
-                flatten(value, &mut objects);
+            match parse(script) {
+                Some(value) => flatten(value, &mut objects),
+                None => damaged = damaged.or_else(|| string_after(script, "\"datePublished\"")),
             }
         }
-        Self { objects }
+        Self { objects, damaged }
     }
 
     /// The article, and if there is none, the page.
@@ -53,7 +56,10 @@ impl LinkedData {
             dated.sort_by_key(|object| !is_a(object, &["Article", "Posting", "Report", "Review"]));
             dated.first().and_then(|object| object.get(key)?.as_str().map(str::to_owned))
         };
-        of("datePublished").or_else(|| of("uploadDate")).or_else(|| of("dateCreated"))
+        of("datePublished")
+            .or_else(|| self.damaged.clone())
+            .or_else(|| of("uploadDate"))
+            .or_else(|| of("dateCreated"))
     }
 
     /// The names of the authors.
@@ -95,11 +101,6 @@ impl LinkedData {
         let name = folded(site.or_else(publisher)?.as_str()?);
         (!name.is_empty()).then_some(name)
     }
-
-    /// The article's text, where the page repeats it.
-    pub(super) fn body(&self) -> Option<&str> {
-        self.article()?.get("articleBody")?.as_str()
-    }
 }
 
 /// Whether its type is, or ends with, one of these.
@@ -111,6 +112,13 @@ fn is_a(object: &Value, kinds: &[&str]) -> bool {
         Some(kind) => is(kind),
         None => false,
     }
+}
+
+/// The string that is the value of this key, wherever it stands.
+fn string_after(script: &str, key: &str) -> Option<String> {
+    let rest = script.get(script.find(key)? + key.len()..)?;
+    let value = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    value.split('"').next().map(str::to_owned)
 }
 
 fn parse(script: &str) -> Option<Value> {

@@ -4,8 +4,10 @@ use super::facts::Facts;
 use super::wording::{overlap, words};
 
 /// What sites put between a title and their name.
-const SEPARATORS: &[&str] =
-    &[" | ", " - ", " – ", " — ", " » ", " « ", " · ", " • ", " :: ", " / ", " ‹ ", " ~ ", "｜", "_"];
+#[rustfmt::skip]
+const SEPARATORS: &[&str] = &[
+    " | ", " - ", " – ", " — ", " » ", " « ", " · ", " • ", " :: ", " / ", " ‹ ", " ~ ", "｜", "_",
+];
 
 /// Titles are cut to so many bytes.
 const LONGEST: usize = 500;
@@ -46,9 +48,10 @@ fn shown(facts: &Facts, declared: Option<&str>) -> Option<String> {
         facts.headings.iter().filter(|heading| !is_site(heading, facts) && heading.len() < LONGEST);
     let Some(declared) = declared else { return headings.min_by_key(|_| 0).cloned() };
     let agreement = |heading: &str| {
+        // Of the tag, nearly all has to be there: it may hold the site's name, which may be a heading.
+        let tag = overlap(heading, &facts.title) + overlap(&facts.title, heading).min(0.6);
         let both = overlap(heading, declared) + overlap(declared, heading);
-        let tag = overlap(heading, &facts.title) + overlap(&facts.title, heading);
-        both.max(tag)
+        if tag >= 1.6 { both.max(tag) } else { both }
     };
     let best =
         headings.map(|heading| (agreement(heading), heading)).reduce(|a, b| if b.0 > a.0 { b } else { a });

@@ -10,7 +10,7 @@ use crate::read::html::{Tag, Token, Tokens};
 const LONGEST: usize = 6 << 20;
 
 /// Of pages with more elements, only so many become part of the tree; all text stays.
-pub(super) const MOST_ELEMENTS: usize = 250_000;
+pub(super) const MOST_ELEMENTS: usize = 100_000;
 
 /// A tag with more attributes says nothing that can be believed, and each is compared with all before it.
 const MOST_ATTRIBUTES: usize = 250;
@@ -18,10 +18,10 @@ const MOST_ATTRIBUTES: usize = 250;
 /// Passes on, in order, what of `html` is kept.
 pub(super) fn sift(html: &str, mut keep: impl FnMut(&str) -> ControlFlow<()>) -> ControlFlow<()> {
     let html = &html[..html.floor_char_boundary(LONGEST)];
-    let mut sift = Sift { tokens: Tokens::new(html.as_bytes()), ..Sift::default() };
+    let sift = Sift::of(html.as_bytes());
     // What was kept and not passed on yet: neighbours are passed on together.
     let mut held = 0..0;
-    while let Some(range) = sift.next() {
+    for range in sift {
         if held.end == range.start {
             held.end = range.end;
         } else {
@@ -45,19 +45,6 @@ struct Sift<'a> {
     unclosed: [bool; LEFT_OUT.len()],
 }
 
-impl Default for Sift<'_> {
-    fn default() -> Self {
-        let nesting = Nesting::default();
-        Self {
-            tokens: Tokens::new(b""),
-            nesting,
-            elements: 0,
-            linked_data: false,
-            unclosed: [false; LEFT_OUT.len()],
-        }
-    }
-}
-
 impl Iterator for Sift<'_> {
     type Item = Range<usize>;
 
@@ -78,6 +65,11 @@ impl Iterator for Sift<'_> {
 }
 
 impl<'a> Sift<'a> {
+    fn of(html: &'a [u8]) -> Self {
+        let (tokens, nesting) = (Tokens::new(html), Nesting::default());
+        Self { tokens, nesting, elements: 0, linked_data: false, unclosed: [false; LEFT_OUT.len()] }
+    }
+
     fn tag(&mut self, tag: &Tag<'a>) -> Option<Range<usize>> {
         let kept = match tag.kind {
             Kind::Hidden(Raw::Script) => return self.script(tag),

@@ -5,6 +5,7 @@
 //! particular sites.
 
 mod address;
+mod attributes;
 mod build;
 mod candidate;
 mod classes;
@@ -12,6 +13,7 @@ mod data;
 mod dates;
 mod items;
 mod offers;
+mod open;
 mod outline;
 mod region;
 mod score;

@@ -37,6 +37,21 @@ pub(super) struct Node {
     pub price: bool,
 }
 
+impl Node {
+    /// What all others are in.
+    pub(super) const ROOT: Self = Self {
+        parent: 0,
+        name: Name::Other,
+        own: 0,
+        region: Region::NOWHERE,
+        text: 0,
+        direct: 0,
+        date: None,
+        timed: false,
+        price: false,
+    };
+}
+
 /// The elements that are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
@@ -99,6 +114,9 @@ impl<'a> Outline<'a> {
                 Token::Text(range) | Token::Verbatim(range) => {
                     builder.text(html.get(range).unwrap_or_default());
                 }
+            }
+            if builder.is_full() {
+                break;
             }
         }
         builder.finish()

@@ -5,6 +5,7 @@
 
 use std::ops::{BitAnd, BitOr};
 
+use super::attributes::Attributes;
 use crate::read::html::Tag;
 
 /// A set of sorts of places.
@@ -47,17 +48,13 @@ impl Region {
     }
 
     /// What an element is that stands in `around`.
-    pub(super) fn of(tag: &Tag<'_>, around: Self) -> Self {
-        let mut found = by_name(tag);
-        for (name, value) in tag.attributes() {
-            if name.eq_ignore_ascii_case(b"role") {
-                found = found | by_role(value);
-            } else if name.eq_ignore_ascii_case(b"itemtype") {
-                found = found | by_type(value);
-            } else if name.eq_ignore_ascii_case(b"class") || name.eq_ignore_ascii_case(b"id") {
-                found = found | by_words(value);
-            }
-        }
+    pub(super) fn of(tag: &Tag<'_>, attributes: &Attributes<'_>, around: Self) -> Self {
+        let or_nothing = |value: Option<&[u8]>, read: fn(&[u8]) -> Self| value.map_or(Self::NOWHERE, read);
+        let mut found = by_name(tag)
+            | or_nothing(attributes.role, by_role)
+            | or_nothing(attributes.kind, by_type)
+            | or_nothing(attributes.class, by_words)
+            | or_nothing(attributes.id, by_words);
         if found.is(Self::HEAD) && !around.is(Self::MATTER) {
             found = found | Self::MENU;
         }

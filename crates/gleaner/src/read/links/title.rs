@@ -99,7 +99,9 @@ pub(super) struct Borrowed {
 impl Borrowed {
     /// The heading before an anchor, if it asks for more to be read there. To be called in page order.
     pub(super) fn take(&mut self, anchor: &Anchor<'_>, outline: &Outline<'_>, key: &str) -> Option<Title> {
-        if !asks_for_more(&anchor.text) && !is_of_comments(&anchor.text) {
+        // Comments stand below the article itself, or on a page of their own.
+        let below = anchor.href.contains('#') && is_of_comments(&anchor.text);
+        if !below && !asks_for_more(&anchor.text) {
             return None;
         }
         while outline.headings.get(self.next).is_some_and(|heading| heading.node < anchor.node) {
@@ -163,26 +165,27 @@ const NOTHING: [&str; 14] = [
 const SHORT: usize = 24;
 
 fn asks_for_more(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    lower.chars().count() <= SHORT && MORE.iter().any(|beginning| lower.starts_with(beginning))
+    short(text).is_some_and(|lower| MORE.iter().any(|beginning| lower.starts_with(beginning)))
 }
 
-/// Whether a text counts what readers said, which stands below the article itself.
+/// Whether a text counts what readers said, or asks for it.
 fn is_of_comments(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let words = lower.trim_start_matches(|c: char| !c.is_alphabetic());
-    lower.chars().count() <= SHORT
-        && ["comment", "no comment", "permalink", "leave a"]
-            .iter()
-            .any(|beginning| words.starts_with(beginning))
+    const BEGINNINGS: [&str; 4] = ["comment", "no comment", "permalink", "leave a"];
+    short(text).is_some_and(|lower| BEGINNINGS.iter().any(|beginning| words(&lower).starts_with(beginning)))
 }
 
 /// Whether a text could stand on any link.
 fn says_nothing(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let short = lower.chars().count() <= SHORT;
-    let words = lower.trim_start_matches(|c: char| !c.is_alphabetic());
-    words.is_empty()
-        || asks_for_more(text)
-        || (short && NOTHING.iter().any(|beginning| words.starts_with(beginning)))
+    let nothing = |lower: String| NOTHING.iter().any(|beginning| words(&lower).starts_with(beginning));
+    !text.chars().any(char::is_alphabetic) || asks_for_more(text) || short(text).is_some_and(nothing)
+}
+
+/// A short text in lower case.
+fn short(text: &str) -> Option<String> {
+    text.chars().nth(SHORT).is_none().then(|| text.to_lowercase())
+}
+
+/// A text from its first letter.
+fn words(text: &str) -> &str {
+    text.trim_start_matches(|c: char| !c.is_alphabetic())
 }

@@ -124,7 +124,7 @@ impl<'a> Found<'a> {
 /// Whether a link may be what an item of a list is about.
 fn may_be_article(candidate: &Candidate) -> bool {
     let title = &candidate.title;
-    let named = title.width() >= 20 || title.is_heading() || (title.is_empty() && candidate.image);
+    let named = title.width() >= 20 || title.is_heading() || (title.is_empty() && (candidate.image || candidate.bare));
     named && !candidate.address.listing && !candidate.prose
 }
 

@@ -252,9 +252,10 @@ const LISTINGS: &[&str] = &[
 /// Segments below which articles are seldom.
 #[rustfmt::skip]
 const SERVICES: &[&str] = &[
-    "api", "archive", "archives", "companies", "company", "docs", "documentation", "download", "downloads", "event",
-    "events", "help", "manual", "people", "person", "podcasts", "reference", "series", "services", "show", "shows",
-    "support", "wiki",
+    "api", "archive", "archives", "companies", "company", "customers", "docs", "documentation", "download",
+    "downloads", "event", "events", "feature", "features", "help", "industries", "industry", "integrations", "manual",
+    "partners", "people", "person", "platform", "podcasts", "reference", "series", "services", "show", "shows",
+    "solution", "solutions", "support", "use-case", "use-cases", "wiki",
 ];
 
 /// Segments below which articles live.

@@ -18,6 +18,9 @@ use crate::read::text::plain_text;
 /// Pages with more links are no index for people; the rest of them is not read.
 const MOST_ANCHORS: usize = 50_000;
 
+/// A site has one head, or another for small screens; more are heads of articles.
+const SITE_HEADS: usize = 3;
+
 /// No more than this of an anchor or a heading is read.
 const TEXT_LIMIT: usize = 20_000;
 
@@ -237,9 +240,11 @@ impl<'a> Builder<'a> {
             nodes[parent].text = nodes[parent].text.saturating_add(text);
         }
         let whole = nodes[0].text;
+        let heads = self.opens.iter().filter(|opens| opens.is(Region::HEAD)).count();
         for id in 1..nodes.len() {
             // What holds most of a page is its matter, whatever its classes say.
             let own = if nodes[id].text > whole / 2 { Region::NOWHERE } else { self.opens[id] };
+            let own = if own.is(Region::HEAD) && heads <= SITE_HEADS { own | Region::MENU } else { own };
             nodes[id].region = nodes[nodes[id].parent as usize].region | own;
         }
         self.outline

@@ -1,6 +1,6 @@
 //! What a link is called: its text, the heading it is in, or the one above a bare "read more".
 
-use super::outline::{Anchor, Outline};
+use super::outline::{Anchor, NodeId, Outline};
 
 /// What a link is called, and how well.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,14 +94,20 @@ pub(super) struct Borrowed {
     next: usize,
     /// Who has the last one that was.
     holder: Option<String>,
+    /// The last anchor that needs no heading.
+    titled: NodeId,
 }
 
 impl Borrowed {
+    /// Passes an anchor that has a title of its own.
+    pub(super) fn pass(&mut self, anchor: &Anchor<'_>) {
+        self.titled = anchor.node;
+    }
+
     /// The heading before an anchor, if it asks for more to be read there. To be called in page order.
     pub(super) fn take(&mut self, anchor: &Anchor<'_>, outline: &Outline<'_>, key: &str) -> Option<Title> {
-        // Comments stand below the article itself, or on a page of their own.
-        let below = anchor.href.contains('#') && is_of_comments(&anchor.text);
-        if !below && !asks_for_more(&anchor.text) {
+        let of_comments = is_of_comments(&anchor.text);
+        if !of_comments && !asks_for_more(&anchor.text) {
             return None;
         }
         while outline.headings.get(self.next).is_some_and(|heading| heading.node < anchor.node) {
@@ -109,7 +115,9 @@ impl Borrowed {
             self.holder = None;
         }
         let heading = outline.headings.get(self.next.checked_sub(1)?)?;
-        if heading.linked || self.holder.as_deref().is_some_and(|holder| holder != key) {
+        let taken = self.holder.as_deref().is_some_and(|holder| holder != key);
+        // Comments may stand on a page of their own; where the article has another link, that is to be followed.
+        if heading.linked || taken || (of_comments && heading.node < self.titled) {
             return None;
         }
         self.holder = Some(key.to_owned());

@@ -97,7 +97,7 @@ fn points(signs: &Signs<'_>) -> f64 {
     named(candidate)
         + addressed(candidate)
         + placed(candidate.region)
-        + if_so(item.timed, 1.0)
+        + if_so(item.timed, 1.5)
         + if_so(item.article, 0.7)
         + if_so(candidate.image || candidate.count > 1, 0.3)
         + if_so(signs.listed, 2.0)
@@ -110,7 +110,7 @@ fn points(signs: &Signs<'_>) -> f64 {
 fn named(candidate: &Candidate) -> f64 {
     let title = &candidate.title;
     let length = title.width() as f64;
-    let long = 3.0 * ((length - 10.0) / 30.0).clamp(0.0, 1.0) - if length < 8.0 { 1.0 } else { 0.0 };
+    let long = 3.0 * ((length - 8.0) / 28.0).clamp(0.0, 1.0) - if length < 8.0 { 0.5 } else { 0.0 };
     let heading = match title {
         title if title.is_heading() => 2.0,
         title if title.is_borrowed() => 1.0,

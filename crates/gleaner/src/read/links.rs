@@ -169,7 +169,7 @@ fn choose(found: &Found<'_>, listed: &[Listed]) -> Vec<bool> {
 fn link(candidate: Candidate, item: &Item) -> Link {
     let date = item.date.or_else(|| dates::of_url(&candidate.address.url));
     Link {
-        title: Some(candidate.title.text).filter(|title| !title.is_empty()),
+        title: Some(title::without_date(&candidate.title.text).to_owned()).filter(|title| !title.is_empty()),
         published_at: date.map(Time::from_millis),
         url: candidate.address.url,
     }

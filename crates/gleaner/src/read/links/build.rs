@@ -10,7 +10,7 @@ use super::dates;
 use super::offers;
 use super::open::Open;
 use super::outline::{Anchor, Heading, Name, Node, NodeId, Outline};
-use super::region::Region;
+use super::region::{self, Region};
 use crate::read::element::Kind;
 use crate::read::html::Tag;
 use crate::read::text::plain_text;
@@ -35,6 +35,8 @@ pub(super) struct Builder<'a> {
     anchor: Option<(Anchor<'a>, usize)>,
     /// The heading that is open, and where it begins.
     heading: Option<(NodeId, usize)>,
+    /// The title that is open in an anchor: how deep, and where it begins.
+    inner: Option<(usize, usize)>,
     /// Where a script with data began.
     data: Option<usize>,
     /// How deep in templates and drawings.
@@ -50,6 +52,7 @@ impl<'a> Builder<'a> {
             open: Open::default(),
             anchor: None,
             heading: None,
+            inner: None,
             data: None,
             inert: 0,
         }
@@ -96,7 +99,23 @@ impl<'a> Builder<'a> {
                 self.close_heading(at);
                 self.heading = Some((id, at));
             }
-            _ => {}
+            _ => self.open_inner(id, at),
+        }
+    }
+
+    /// An element in an anchor that says of itself to be the title. The first counts.
+    fn open_inner(&mut self, id: NodeId, at: usize) {
+        let fresh = self.anchor.as_ref().is_some_and(|(anchor, _)| anchor.inner.is_none());
+        if fresh && self.inner.is_none() && self.outline.node(id).titled {
+            self.inner = Some((self.open.depth(), at));
+        }
+    }
+
+    fn close_inner(&mut self, at: usize) {
+        let Some((_, from)) = self.inner.take() else { return };
+        let text = self.words(from, at);
+        if let Some((anchor, _)) = &mut self.anchor {
+            anchor.inner = Some(text).filter(|text| !text.is_empty());
         }
     }
 
@@ -111,6 +130,7 @@ impl<'a> Builder<'a> {
             date,
             timed: date.is_some() || tag.is("time"),
             price: region.is(Region::PRICE),
+            titled: attributes.class.is_some_and(region::is_title),
             ..Node::ROOT
         });
         self.opens.push(region);
@@ -127,6 +147,7 @@ impl<'a> Builder<'a> {
             href: decoded(href),
             text: plain_text(&String::from_utf8_lossy(label)),
             label: true,
+            inner: None,
             image: false,
             // Known to be in a heading that is open; its place is where that will be kept.
             heading: self.heading.map(|_| self.outline.headings.len()),
@@ -146,6 +167,7 @@ impl<'a> Builder<'a> {
     }
 
     fn close_anchor(&mut self, at: usize) {
+        self.close_inner(at);
         let Some((mut anchor, from)) = self.anchor.take() else { return };
         let text = self.words(from, at);
         if !text.is_empty() {
@@ -191,6 +213,9 @@ impl<'a> Builder<'a> {
             _ => {}
         }
         self.open.close(tag);
+        if self.inner.is_some_and(|(depth, _)| self.open.depth() < depth) {
+            self.close_inner(at);
+        }
     }
 
     fn close_data(&mut self, at: usize) {

@@ -80,13 +80,15 @@ impl Candidate {
         self.image |= anchor.image;
         self.bare |= anchor.text.is_empty();
         self.sponsored &= anchor.sponsored;
-        // A title in the matter before a longer one in a menu.
-        let better = (!region.is_boilerplate(), &title) > (!self.best_region.is_boilerplate(), &self.title);
+        // A title in the matter before one in a menu.
+        let (ours, theirs) = (!self.best_region.is_boilerplate(), !region.is_boilerplate());
         self.region = self.region & region;
-        if better {
+        if theirs > ours || (theirs == ours && title.is_better_than(&self.title)) {
             self.title = title;
             self.anchor = at;
             self.best_region = region;
+        } else if theirs == ours {
+            self.title.widen(title.width());
         }
     }
 }

@@ -32,6 +32,11 @@ impl Open {
         self.elements.last().map_or(0, |element| element.node)
     }
 
+    /// How many there are.
+    pub(super) fn depth(&self) -> usize {
+        self.elements.len()
+    }
+
     /// What sort of place the innermost is.
     pub(super) fn region(&self) -> Region {
         self.elements.last().map_or(Region::NOWHERE, |element| element.region)

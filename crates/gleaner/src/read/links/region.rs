@@ -206,6 +206,20 @@ fn by_words(value: &[u8]) -> Region {
     found
 }
 
+/// Whether classes say that an element is the title of an item: `post-title`, `cardHeadline`.
+pub(super) fn is_title(classes: &[u8]) -> bool {
+    const NOT: [&str; 9] = ["block", "menu", "nav", "page", "section", "sidebar", "site", "sub", "widget"];
+    let classes = classes.get(..VALUE_LIMIT).unwrap_or(classes);
+    classes.split(u8::is_ascii_whitespace).any(|class| {
+        let (mut title, mut other) = (false, false);
+        each_word(class, |word| {
+            title |= matches!(word, "title" | "headline");
+            other |= NOT.contains(&word);
+        });
+        title && !other
+    })
+}
+
 /// The words of a class in lower case: `siteHeader`, `site-header`, `site__header`.
 fn each_word(class: &[u8], mut each: impl FnMut(&str)) {
     let mut word = String::new();

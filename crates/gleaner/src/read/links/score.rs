@@ -113,7 +113,7 @@ fn named(candidate: &Candidate) -> f64 {
     let long = 3.0 * ((length - 8.0) / 28.0).clamp(0.0, 1.0) - if length < 8.0 { 0.5 } else { 0.0 };
     let heading = match title {
         title if title.is_heading() => 2.0,
-        title if title.is_borrowed() => 1.0,
+        title if title.is_titled() || title.is_borrowed() => 1.0,
         _ => 0.0,
     };
     long + heading - if title.is_counted() { 2.0 } else { 0.0 }

@@ -23,7 +23,6 @@ mod title;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use gleaner_core::link::canonical;
 use gleaner_core::time::Time;
 use url::Url;
 
@@ -64,7 +63,7 @@ pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, BadSelector>
     let matcher = select::matcher(selector)?;
     let html = text(page);
     let urls = select::addresses(&tree::parse(&html), &matcher, page.url);
-    let selected: HashSet<String> = urls.iter().map(|url| canonical(url.as_str())).collect();
+    let selected: HashSet<String> = urls.iter().map(address::key).collect();
     let is_selected = |candidate: &Candidate| selected.contains(&candidate.address.key);
     let found = Found::on(page, &html, |candidates| candidates.iter().map(is_selected).collect());
     let mut described: HashMap<String, Link> = HashMap::new();
@@ -74,7 +73,7 @@ pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, BadSelector>
         }
     }
     let links = urls.into_iter().map(|url| {
-        let (title, published_at) = match described.remove(&canonical(url.as_str())) {
+        let (title, published_at) = match described.remove(&address::key(&url)) {
             Some(link) => (link.title, link.published_at),
             None => (None, None),
         };

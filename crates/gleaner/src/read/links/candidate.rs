@@ -81,9 +81,9 @@ impl Candidate {
         self.bare |= anchor.text.is_empty();
         self.sponsored &= anchor.sponsored;
         // A title in the matter before one in a menu.
-        let (ours, theirs) = (!self.best_region.is_boilerplate(), !region.is_boilerplate());
+        let (ours, theirs) = (self.best_region.is_boilerplate(), region.is_boilerplate());
         self.region = self.region & region;
-        if theirs > ours || (theirs == ours && title.is_better_than(&self.title)) {
+        if (ours && !theirs) || (theirs == ours && title.is_better_than(&self.title)) {
             self.title = title;
             self.anchor = at;
             self.best_region = region;

@@ -8,6 +8,7 @@ mod crash;
 mod database_faults;
 mod direction;
 mod fetch;
+mod links;
 mod long_run;
 mod scenarios;
 mod store_contract;

@@ -5,6 +5,7 @@
 //! particular sites.
 
 mod address;
+mod attributes;
 mod build;
 mod candidate;
 mod classes;
@@ -12,6 +13,7 @@ mod data;
 mod dates;
 mod items;
 mod offers;
+mod open;
 mod outline;
 mod region;
 mod score;
@@ -21,7 +23,6 @@ mod title;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use gleaner_core::link::canonical;
 use gleaner_core::time::Time;
 use url::Url;
 
@@ -46,6 +47,9 @@ pub struct Link {
     pub published_at: Option<Time>,
 }
 
+/// So long a text is likely a title, and no name or category.
+const TITLE: usize = 20;
+
 /// So many links in a page's data are a list.
 const LIST: usize = 3;
 
@@ -59,8 +63,9 @@ pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, BadSelector>
     let matcher = select::matcher(selector)?;
     let html = text(page);
     let urls = select::addresses(&tree::parse(&html), &matcher, page.url);
-    let selected: HashSet<String> = urls.iter().map(|url| canonical(url.as_str())).collect();
-    let found = Found::on(page, &html, |candidate| selected.contains(&candidate.address.key));
+    let selected: HashSet<String> = urls.iter().map(address::key).collect();
+    let is_selected = |candidate: &Candidate| selected.contains(&candidate.address.key);
+    let found = Found::on(page, &html, |candidates| candidates.iter().map(is_selected).collect());
     let mut described: HashMap<String, Link> = HashMap::new();
     for (candidate, item) in found.candidates.into_iter().zip(&found.items) {
         if selected.contains(&candidate.address.key) {
@@ -68,7 +73,7 @@ pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, BadSelector>
         }
     }
     let links = urls.into_iter().map(|url| {
-        let (title, published_at) = match described.remove(&canonical(url.as_str())) {
+        let (title, published_at) = match described.remove(&address::key(&url)) {
             Some(link) => (link.title, link.published_at),
             None => (None, None),
         };
@@ -80,7 +85,7 @@ pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, BadSelector>
 /// Links that look like articles, in page order, each once; none where nothing looks like one.
 pub fn guess(page: &Page<'_>) -> Vec<Link> {
     let html = text(page);
-    let found = Found::on(page, &html, may_be_article);
+    let found = Found::on(page, &html, may_be_articles);
     let listed = data::lists(&found.outline.data);
     let chosen = choose(&found, &listed);
     if !chosen.contains(&true) {
@@ -104,12 +109,12 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Items are told apart by the candidates that `counts` is true of.
-    fn on(page: &Page<'a>, html: &'a str, counts: impl Fn(&Candidate) -> bool) -> Self {
+    /// Items are told apart by the candidates that `which` tells.
+    fn on(page: &Page<'a>, html: &'a str, which: impl Fn(&[Candidate]) -> Vec<bool>) -> Self {
         let outline = Outline::of(html);
         let home = Home::new(page.url, outline.base.as_deref());
         let (mut candidates, leads) = candidate::all(&outline, &home);
-        let items = items::of(&outline, &candidates, &leads, counts);
+        let items = items::of(&outline, &candidates, &leads, &which(&candidates));
         for (candidate, item) in candidates.iter_mut().zip(&items) {
             if let Some(heading) = item.heading.filter(|_| candidate.title.is_empty()) {
                 candidate.title = Title::beside(&outline.headings[heading].text);
@@ -119,11 +124,29 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Whether a link may be what an item of a list is about.
-fn may_be_article(candidate: &Candidate) -> bool {
+/// Which links may be what the items of a list are about: those with a title, and their like.
+fn may_be_articles(candidates: &[Candidate]) -> Vec<bool> {
+    let mut kinds: HashMap<u64, (usize, usize)> = HashMap::new();
+    for candidate in candidates {
+        let (all, titled) = kinds.entry(candidate.kind).or_default();
+        *all += 1;
+        *titled += usize::from(is_titled(candidate));
+    }
+    let alike = |candidate: &Candidate| {
+        let (all, titled) = kinds.get(&candidate.kind).copied().unwrap_or_default();
+        titled * 3 >= all
+    };
+    let may_be = |candidate: &Candidate| {
+        (is_titled(candidate) || alike(candidate)) && !candidate.address.listing && !candidate.prose
+    };
+    candidates.iter().map(may_be).collect()
+}
+
+/// Whether a link has a title, or may have one beside it.
+fn is_titled(candidate: &Candidate) -> bool {
     let title = &candidate.title;
-    let named = title.width() >= 20 || title.is_heading() || (title.is_empty() && candidate.image);
-    named && !candidate.address.listing && !candidate.prose
+    let wordless = title.is_empty() && (candidate.image || candidate.bare);
+    title.width() >= TITLE || title.is_heading() || wordless
 }
 
 /// Which of the candidates look like articles.
@@ -145,7 +168,7 @@ fn choose(found: &Found<'_>, listed: &[Listed]) -> Vec<bool> {
 fn link(candidate: Candidate, item: &Item) -> Link {
     let date = item.date.or_else(|| dates::of_url(&candidate.address.url));
     Link {
-        title: Some(candidate.title.text).filter(|title| !title.is_empty()),
+        title: Some(title::without_date(&candidate.title.text).to_owned()).filter(|title| !title.is_empty()),
         published_at: date.map(Time::from_millis),
         url: candidate.address.url,
     }

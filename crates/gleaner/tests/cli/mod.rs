@@ -2,6 +2,7 @@
 
 mod config;
 mod keys;
+mod links;
 mod policy;
 mod polling;
 

@@ -3,6 +3,8 @@
 //! Absent on purpose: the list of public suffixes. Whether `a.co.uk` and `b.co.uk` are one site only matters
 //! where one of them is a part of the other, which they are not.
 
+use std::borrow::Cow;
+
 use gleaner_core::link::canonical;
 use url::Url;
 
@@ -63,8 +65,7 @@ impl<'a> Home<'a> {
         if same_site && self.is_here_or_above(&url) {
             return None;
         }
-        // Parsing again is only needed where there is something to take out.
-        let key = if url.query().is_some() { canonical(url.as_str()) } else { url.as_str().to_owned() };
+        let key = key(&url);
         Some(self.describe(url, key, same_site))
     }
 
@@ -95,7 +96,8 @@ impl<'a> Home<'a> {
             same_site,
             dated,
             // A day in an address is an article's; one without more is an archive's.
-            listing: (names(LISTINGS) || threads) && !dated
+            listing: (names(LISTINGS) || threads || names(SHORT_LISTINGS) && most_words < TITLE_WORDS)
+                && !dated
                 || dated && is_number(last) && last.len() <= 4 && most_words < 3
                 || is_page_number(&url)
                 || is_file(last),
@@ -114,7 +116,9 @@ impl<'a> Home<'a> {
 
     /// Whether the page itself is one of offers.
     pub(super) fn is_offer(&self) -> bool {
-        is_offer(&self.segments)
+        let label = self.url.host_str().and_then(|host| host.split('.').next()).unwrap_or_default();
+        is_offer_word(label)
+            || is_offer(&self.segments)
             || self.segments.last().is_some_and(|last| last.split('-').any(is_offer_word))
     }
 
@@ -130,6 +134,17 @@ impl<'a> Home<'a> {
 
 fn is_one_of(segment: &str, words: &[&str]) -> bool {
     words.iter().any(|word| segment.eq_ignore_ascii_case(word))
+}
+
+/// What spellings of one address have in common: those that servers take for the same, too.
+pub(super) fn key(url: &Url) -> String {
+    // Parsing again is only needed where there is something to take out.
+    let canonical = match url.query() {
+        Some(_) => Cow::Owned(canonical(url.as_str())),
+        None => Cow::Borrowed(url.as_str()),
+    };
+    let rest = canonical.split_once("://").map_or(&*canonical, |(_, rest)| rest);
+    rest.strip_prefix("www.").unwrap_or(rest).trim_end_matches('/').to_owned()
 }
 
 /// An absolute address on the web.
@@ -161,22 +176,13 @@ fn is_same_site(one: &Url, other: &Url) -> bool {
 
 /// Whether an address differs from its list's only in which part of it is shown.
 fn is_page_number(url: &Url) -> bool {
-    const NAMES: [&str; 12] = [
-        "page",
-        "paged",
-        "p",
-        "offset",
-        "start",
-        "sort",
-        "order",
-        "orderby",
-        "filter",
-        "after",
-        "replytocom",
+    #[rustfmt::skip]
+    const NAMES: [&str; 13] = [
+        "page", "paged", "p", "offset", "start", "sort", "order", "orderby", "filter", "after", "replytocom", "share",
         "lang",
     ];
     url.query_pairs().any(|(name, value)| {
-        let number = name != "p" || value.len() < 4;
+        let number = name != "p" || value.len() < 3;
         number && NAMES.contains(&name.to_ascii_lowercase().as_str())
     })
 }
@@ -238,23 +244,33 @@ fn shape(url: &Url, segments: &[&str]) -> u64 {
 /// Segments of addresses at which there is a list, a person or a form, but no article.
 #[rustfmt::skip]
 const LISTINGS: &[&str] = &[
-    "about", "about-us", "account", "accounts", "advertise", "advertising", "auth", "author", "authors", "autor",
+    "about-us", "account", "accounts", "advertise", "advertising", "auth", "author", "authors", "autor",
     "cart", "cat", "categoria", "categorie", "categories", "category", "cdn-cgi", "checkout", "contact",
-    "contact-us", "contributor", "contributors", "cookie-policy", "cookies", "disclaimer", "donate", "faq",
-    "favorites", "feed", "feeds", "followers", "hashtag", "impressum", "intent", "join", "kategorie", "label",
-    "labels", "legal", "login", "logout", "masthead", "member", "memberlist", "members", "my-account", "newsletter",
-    "newsletters", "page", "password", "pricing", "privacy", "privacy-policy", "profile", "profiles", "register",
-    "rss", "search", "section", "sections", "settings", "share", "sign-in", "sign-up", "signin", "signup",
-    "sitemap", "staff", "subscribe", "subscription", "subscriptions", "tag", "tags", "team", "terms",
+    "contact-us", "contributor", "contributors", "cookie-policy", "cookies", "disclaimer", "donate",
+    "favorites", "feed", "feeds", "followers", "hashtag", "impressum", "intent", "kategorie", "legal",
+    "login", "logout", "masthead", "memberlist", "my-account", "password", "pricing", "privacy",
+    "privacy-policy", "profile", "profiles", "register", "rss", "search", "settings", "sign-in", "sign-up",
+    "signin", "signup", "sitemap", "subscribe", "subscription", "subscriptions", "tag", "tags", "terms",
     "terms-of-service", "terms-of-use", "user", "users", "wp-admin", "wp-login.php",
 ];
+
+/// The same, unless a title follows.
+#[rustfmt::skip]
+const SHORT_LISTINGS: &[&str] = &[
+    "about", "faq", "join", "label", "labels", "member", "members", "newsletter", "newsletters", "page",
+    "section", "sections", "share", "staff", "team",
+];
+
+/// So many words are a title.
+const TITLE_WORDS: usize = 5;
 
 /// Segments below which articles are seldom.
 #[rustfmt::skip]
 const SERVICES: &[&str] = &[
-    "api", "archive", "archives", "companies", "company", "docs", "documentation", "download", "downloads", "event",
-    "events", "help", "manual", "people", "person", "podcasts", "reference", "series", "services", "show", "shows",
-    "support", "wiki",
+    "api", "archive", "archives", "companies", "company", "customers", "docs", "documentation", "download",
+    "downloads", "event", "events", "feature", "features", "help", "industries", "industry", "integrations", "manual",
+    "partners", "people", "person", "platform", "podcasts", "reference", "series", "services", "show", "shows",
+    "solution", "solutions", "support", "use-case", "use-cases", "wiki",
 ];
 
 /// Segments below which articles live.
@@ -264,32 +280,10 @@ const ARTICLES: &[&str] = &[
 ];
 
 /// Words of segments below which something is sold, or somebody sought.
+#[rustfmt::skip]
 const OFFERS: &[&str] = &[
-    "buy",
-    "career",
-    "careers",
-    "classifieds",
-    "collections",
-    "dp",
-    "item",
-    "items",
-    "itm",
-    "job",
-    "jobs",
-    "listing",
-    "listings",
-    "product",
-    "products",
-    "produkt",
-    "produkte",
-    "producto",
-    "productos",
-    "produit",
-    "produits",
-    "property",
-    "properties",
-    "shop",
-    "store",
-    "vacancies",
-    "vacancy",
+    "biz", "buy", "career", "careers", "classified", "classifieds", "collections", "coupon", "coupons",
+    "directory", "dp", "item", "items", "itm", "job", "jobs", "listing", "listings", "product", "producto",
+    "productos", "products", "produit", "produits", "produkt", "produkte", "properties", "property", "shop",
+    "store", "vacancies", "vacancy",
 ];

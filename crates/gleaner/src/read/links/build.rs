@@ -4,31 +4,25 @@
 //! purpose: the rest of the standard's repairs. A tree costs ten times as much, and what it moves around is
 //! rarely a list of links.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-
-use super::classes::{name_key, own_hash};
+use super::attributes::{Attributes, decoded};
+use super::classes::own_hash;
 use super::dates;
 use super::offers;
+use super::open::Open;
 use super::outline::{Anchor, Heading, Name, Node, NodeId, Outline};
-use super::region::Region;
+use super::region::{self, Region};
 use crate::read::element::Kind;
 use crate::read::html::Tag;
 use crate::read::text::plain_text;
 
-/// How far up an end tag looks for its start; one that is further up is taken for a stray one.
-const REACH: usize = 200;
+/// Pages with more links are no index for people; the rest of them is not read.
+const MOST_ANCHORS: usize = 50_000;
+
+/// A site has one head, or another for small screens; more are heads of articles.
+const SITE_HEADS: usize = 3;
 
 /// No more than this of an anchor or a heading is read.
 const TEXT_LIMIT: usize = 20_000;
-
-/// An element that is open.
-struct Open {
-    node: NodeId,
-    key: u64,
-    /// The sort of place it is.
-    region: Region,
-}
 
 /// What is known half way.
 pub(super) struct Builder<'a> {
@@ -36,13 +30,13 @@ pub(super) struct Builder<'a> {
     outline: Outline<'a>,
     /// For each node, the sort of place it begins.
     opens: Vec<Region>,
-    open: Vec<Open>,
-    /// How many of a name are open: an end tag without a start is passed over at once.
-    counts: HashMap<u64, u32>,
+    open: Open,
     /// The anchor that is open, and where it begins.
     anchor: Option<(Anchor<'a>, usize)>,
     /// The heading that is open, and where it begins.
     heading: Option<(NodeId, usize)>,
+    /// The title that is open in an anchor: how deep, and where it begins.
+    inner: Option<(usize, usize)>,
     /// Where a script with data began.
     data: Option<usize>,
     /// How deep in templates and drawings.
@@ -51,25 +45,14 @@ pub(super) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(html: &'a str) -> Self {
-        let root = Node {
-            parent: 0,
-            name: Name::Other,
-            own: 0,
-            region: Region::NOWHERE,
-            text: 0,
-            direct: 0,
-            date: None,
-            timed: false,
-            price: false,
-        };
         Self {
             html,
-            outline: Outline { nodes: vec![root], ..Outline::default() },
+            outline: Outline { nodes: vec![Node::ROOT], ..Outline::default() },
             opens: vec![Region::NOWHERE],
-            open: Vec::new(),
-            counts: HashMap::new(),
+            open: Open::default(),
             anchor: None,
             heading: None,
+            inner: None,
             data: None,
             inert: 0,
         }
@@ -98,60 +81,73 @@ impl<'a> Builder<'a> {
 
     /// An element that can hold others.
     fn element(&mut self, tag: &Tag<'a>, at: usize) {
-        self.close_implied(tag);
+        self.open.close_implied(tag);
         let name = Name::of(tag);
         if name == Name::Anchor {
             self.close_anchor(at);
         }
-        let around = self.open.last().map_or(Region::NOWHERE, |open| open.region);
-        let region = if matches!(name, Name::Heading) || tag.is("html") || tag.is("body") {
+        let attributes = Attributes::of(tag);
+        let region = if name == Name::Heading || tag.is("html") || tag.is("body") {
             Region::NOWHERE
         } else {
-            Region::of(tag, around)
+            Region::of(tag, &attributes, self.open.region())
         };
-        let id = self.push(tag, name, region);
+        let id = self.push(tag, &attributes, name, region);
         match name {
-            Name::Anchor => self.open_anchor(tag, id, at),
+            Name::Anchor => self.open_anchor(&attributes, id, at),
             Name::Heading => {
                 self.close_heading(at);
                 self.heading = Some((id, at));
             }
-            _ => {}
+            _ => self.open_inner(id, at),
         }
     }
 
-    fn push(&mut self, tag: &Tag<'a>, name: Name, region: Region) -> NodeId {
+    /// An element in an anchor that says of itself to be the title. The first counts.
+    fn open_inner(&mut self, id: NodeId, at: usize) {
+        let fresh = self.anchor.as_ref().is_some_and(|(anchor, _)| anchor.inner.is_none());
+        if fresh && self.inner.is_none() && self.outline.node(id).titled {
+            self.inner = Some((self.open.depth(), at));
+        }
+    }
+
+    fn close_inner(&mut self, at: usize) {
+        let Some((_, from)) = self.inner.take() else { return };
+        let text = self.words(from, at);
+        if let Some((anchor, _)) = &mut self.anchor {
+            anchor.inner = Some(text).filter(|text| !text.is_empty());
+        }
+    }
+
+    fn push(&mut self, tag: &Tag<'a>, attributes: &Attributes<'a>, name: Name, region: Region) -> NodeId {
         // A page of four thousand million elements is not fetched.
         let id = NodeId::try_from(self.outline.nodes.len()).unwrap_or(NodeId::MAX);
-        let around = self.open.last().map_or(Region::NOWHERE, |open| open.region);
-        let date = tag.attribute("datetime").and_then(|value| dates::of_attribute(value));
+        let date = attributes.time.and_then(dates::of_attribute);
         self.outline.nodes.push(Node {
-            parent: self.open.last().map_or(0, |open| open.node),
+            parent: self.open.node(),
             name,
-            own: own_hash(tag),
-            region: Region::NOWHERE,
-            text: 0,
-            direct: 0,
+            own: own_hash(tag.name, attributes.class.unwrap_or_default()),
             date,
             timed: date.is_some() || tag.is("time"),
             price: region.is(Region::PRICE),
+            titled: attributes.class.is_some_and(region::is_title),
+            ..Node::ROOT
         });
         self.opens.push(region);
-        let key = name_key(tag.name);
-        *self.counts.entry(key).or_default() += 1;
-        self.open.push(Open { node: id, key, region: around | region });
+        self.open.push(tag, id, region);
         id
     }
 
-    fn open_anchor(&mut self, tag: &Tag<'a>, node: NodeId, at: usize) {
-        let Some(href) = tag.attribute("href") else { return };
-        let label = ["aria-label", "title"].iter().find_map(|name| tag.attribute(name)).unwrap_or_default();
-        let rel = tag.attribute("rel").unwrap_or_default().to_ascii_lowercase();
+    fn open_anchor(&mut self, attributes: &Attributes<'a>, node: NodeId, at: usize) {
+        let Some(href) = attributes.href else { return };
+        let label = attributes.label.or(attributes.tip).unwrap_or_default();
+        let rel = attributes.rel.unwrap_or_default().to_ascii_lowercase();
         let anchor = Anchor {
             node,
             href: decoded(href),
             text: plain_text(&String::from_utf8_lossy(label)),
             label: true,
+            inner: None,
             image: false,
             // Known to be in a heading that is open; its place is where that will be kept.
             heading: self.heading.map(|_| self.outline.headings.len()),
@@ -171,6 +167,7 @@ impl<'a> Builder<'a> {
     }
 
     fn close_anchor(&mut self, at: usize) {
+        self.close_inner(at);
         let Some((mut anchor, from)) = self.anchor.take() else { return };
         let text = self.words(from, at);
         if !text.is_empty() {
@@ -200,38 +197,6 @@ impl<'a> Builder<'a> {
         plain_text(self.html.get(from..to).unwrap_or_default())
     }
 
-    /// Ends what HTML lets end without a tag.
-    fn close_implied(&mut self, tag: &Tag<'a>) {
-        if tag.kind == Kind::Block {
-            self.close_last(&["p"]);
-        }
-        for group in [&["li"][..], &["td", "th"], &["dt", "dd"], &["option"]] {
-            if group.iter().any(|name| tag.is(name)) {
-                self.close_last(group);
-            }
-        }
-        if tag.is("tr") {
-            self.close_last(&["td", "th"]);
-            self.close_last(&["tr"]);
-        }
-    }
-
-    /// Ends the innermost element if it is one of these.
-    fn close_last(&mut self, names: &[&str]) {
-        let is_it = |open: &Open| names.iter().any(|name| open.key == name_key(name.as_bytes()));
-        if self.open.last().is_some_and(is_it) {
-            self.pop();
-        }
-    }
-
-    fn pop(&mut self) {
-        if let Some(open) = self.open.pop()
-            && let Some(count) = self.counts.get_mut(&open.key)
-        {
-            *count = count.saturating_sub(1);
-        }
-    }
-
     pub(super) fn end(&mut self, tag: &Tag<'a>) {
         if is_inert(tag) {
             self.inert = self.inert.saturating_sub(1);
@@ -247,13 +212,9 @@ impl<'a> Builder<'a> {
             _ if tag.is("script") => self.close_data(at),
             _ => {}
         }
-        let key = name_key(tag.name);
-        if self.counts.get(&key).is_none_or(|count| *count == 0) {
-            return;
-        }
-        let up = self.open.iter().rev().take(REACH).position(|open| open.key == key);
-        for _ in 0..up.map_or(0, |up| up + 1) {
-            self.pop();
+        self.open.close(tag);
+        if self.inner.is_some_and(|(depth, _)| self.open.depth() < depth) {
+            self.close_inner(at);
         }
     }
 
@@ -270,7 +231,7 @@ impl<'a> Builder<'a> {
         if text.is_empty() || self.inert > 0 {
             return;
         }
-        let id = self.open.last().map_or(0, |open| open.node) as usize;
+        let id = self.open.node() as usize;
         let node = &mut self.outline.nodes[id];
         node.direct = node.direct.saturating_add(u32::try_from(text.len()).unwrap_or(u32::MAX));
         if node.date.is_none() {
@@ -286,6 +247,11 @@ impl<'a> Builder<'a> {
         name.saturating_sub(if tag.end { 2 } else { 1 })
     }
 
+    /// Whether there are more links than are looked at.
+    pub(super) fn is_full(&self) -> bool {
+        self.outline.anchors.len() >= MOST_ANCHORS
+    }
+
     /// Adds up the text, and passes down the sorts of places.
     pub(super) fn finish(mut self) -> Outline<'a> {
         self.close_anchor(self.html.len());
@@ -299,20 +265,18 @@ impl<'a> Builder<'a> {
             nodes[parent].text = nodes[parent].text.saturating_add(text);
         }
         let whole = nodes[0].text;
+        let heads = self.opens.iter().filter(|opens| opens.is(Region::HEAD)).count();
         for id in 1..nodes.len() {
             // What holds most of a page is its matter, whatever its classes say.
             let own = if nodes[id].text > whole / 2 { Region::NOWHERE } else { self.opens[id] };
+            let own = if own.is(Region::HEAD) && heads <= SITE_HEADS { own | Region::MENU } else { own };
             nodes[id].region = nodes[nodes[id].parent as usize].region | own;
         }
         self.outline
     }
 }
 
-/// The value of an attribute as text.
-fn decoded(value: &[u8]) -> Cow<'_, str> {
-    htmlize::unescape_attribute(String::from_utf8_lossy(value))
-}
-
+/// Elements that hold nothing.
 const VOID: [&str; 13] =
     ["area", "br", "col", "embed", "hr", "input", "link", "meta", "param", "source", "style", "track", "wbr"];
 

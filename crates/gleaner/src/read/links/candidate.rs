@@ -23,6 +23,8 @@ pub(super) struct Candidate {
     best_region: Region,
     /// One of them has an image.
     pub image: bool,
+    /// One of them is nothing to read: an image, or laid over a card.
+    pub bare: bool,
     pub sponsored: bool,
     /// The best stands in running text.
     pub prose: bool,
@@ -41,6 +43,8 @@ pub(super) fn all(outline: &Outline<'_>, home: &Home<'_>) -> (Vec<Candidate>, Ve
         let mut title = Title::of(anchor, outline);
         if title.is_empty() && !address.listing {
             title = borrowed.take(anchor, outline, &address.key).unwrap_or(title);
+        } else if !outline.is_prose(anchor.node) {
+            borrowed.pass(anchor);
         }
         let region = outline.node(anchor.node).region;
         let place = *places.entry(address.key.clone()).or_insert(found.len());
@@ -55,6 +59,7 @@ pub(super) fn all(outline: &Outline<'_>, home: &Home<'_>) -> (Vec<Candidate>, Ve
                 region,
                 best_region: region,
                 image: anchor.image,
+                bare: anchor.text.is_empty(),
                 sponsored: anchor.sponsored,
                 prose: false,
                 kind: 0,
@@ -73,14 +78,17 @@ impl Candidate {
     fn add(&mut self, at: usize, anchor: &Anchor<'_>, title: Title, region: Region) {
         self.count += 1;
         self.image |= anchor.image;
+        self.bare |= anchor.text.is_empty();
         self.sponsored &= anchor.sponsored;
-        // A title in the matter before a longer one in a menu.
-        let better = (!region.is_boilerplate(), &title) > (!self.best_region.is_boilerplate(), &self.title);
+        // A title in the matter before one in a menu.
+        let (ours, theirs) = (self.best_region.is_boilerplate(), region.is_boilerplate());
         self.region = self.region & region;
-        if better {
+        if (ours && !theirs) || (theirs == ours && title.is_better_than(&self.title)) {
             self.title = title;
             self.anchor = at;
             self.best_region = region;
+        } else if theirs == ours {
+            self.title.widen(title.width());
         }
     }
 }

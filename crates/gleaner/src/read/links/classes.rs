@@ -4,22 +4,19 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::read::html::Tag;
-
 /// A name in any case, as a number.
 pub(super) fn name_key(name: &[u8]) -> u64 {
     name.iter().fold(0, |key: u64, byte| key.rotate_left(8) ^ u64::from(byte.to_ascii_lowercase()))
 }
 
 /// The name and those classes of an element that its neighbours in a list will have too.
-pub(super) fn own_hash(tag: &Tag<'_>) -> u64 {
-    let classes = tag.attribute("class").unwrap_or_default();
+pub(super) fn own_hash(name: &[u8], classes: &[u8]) -> u64 {
     let lasting = |class: &&[u8]| !class.is_empty() && !is_passing(class);
     classes
         .split(u8::is_ascii_whitespace)
         .filter(lasting)
         .take(20)
-        .fold(name_key(tag.name), |hash, class| hash.rotate_left(5) ^ xxh3_64(class))
+        .fold(name_key(name), |hash, class| hash.rotate_left(5) ^ xxh3_64(class))
 }
 
 /// Whether a class tells one item of a list from the next.

@@ -11,6 +11,10 @@ const LONGEST: usize = 2 << 20;
 /// More values than these are not looked at.
 const VALUES: usize = 200_000;
 
+/// Types of what is no article, wherever it stands.
+const OFFERS: [&str; 5] =
+    ["Product", "JobPosting", "LocalBusiness", "RealEstateListing", "SoftwareApplication"];
+
 /// Something in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
@@ -47,6 +51,9 @@ fn collect(value: &Value, found: &mut Vec<Listed>) {
                     if let Some(items) = fields.get(name).filter(|_| is_list) {
                         found.extend(elements(items).filter_map(listed));
                     }
+                }
+                if has_type(value, &OFFERS) {
+                    found.extend(listed(value));
                 }
                 waiting.extend(fields.values().filter(|value| value.is_object() || value.is_array()));
             }

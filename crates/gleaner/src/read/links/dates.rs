@@ -7,6 +7,9 @@ use url::Url;
 /// No date that stands by itself is longer.
 const LONGEST: usize = 48;
 
+/// Nor is a day without a year.
+const LONGEST_DAY: usize = 20;
+
 /// The value of a `datetime` attribute.
 pub(super) fn of_attribute(value: &[u8]) -> Option<i64> {
     let value = value.trim_ascii();
@@ -45,7 +48,7 @@ pub(super) fn is_ago(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     (text.contains(" ago") || text.starts_with("vor "))
         && words.any(|word| UNITS.iter().any(|unit| word.starts_with(unit)) || word == "vor")
-        || gleaner_feed::date::parse(&format!("{text} 2000")).is_some()
+        || (text.len() <= LONGEST_DAY && gleaner_feed::date::parse(&format!("{text} 2000")).is_some())
 }
 
 /// The day that an address names: `/2026/03/08/`, `/2026/mar/08/`, `/2026-03-08-`, `/20260308/`; where it names
@@ -66,6 +69,9 @@ pub(super) fn of_url(url: &Url) -> Option<i64> {
 
 /// Whether an address names a year and a month, or a short year, month and day: `/2026/03/`, `/26/03/08/`.
 pub(super) fn is_dated(url: &Url) -> bool {
+    if !url.path().bytes().any(|b| b.is_ascii_digit()) {
+        return false;
+    }
     let parts: Vec<&str> = url.path().split('/').filter(|part| !part.is_empty()).take(12).collect();
     let number = |part: &str| part.len() == 2 && part.bytes().all(|b| b.is_ascii_digit());
     parts.windows(2).any(|window| is_year(window[0]) && month_number(window[1]).is_some())

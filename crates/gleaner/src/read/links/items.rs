@@ -42,17 +42,17 @@ impl Only {
     }
 }
 
-/// The item of each candidate, found from its best anchor. Only candidates that `counts` is true of keep
+/// The item of each candidate, found from its best anchor. Only candidates that `counts` names keep
 /// elements apart: an author's name beside a title does not make two items of one.
 pub(super) fn of(
     outline: &Outline<'_>,
     candidates: &[Candidate],
     leads: &[Option<usize>],
-    counts: impl Fn(&Candidate) -> bool,
+    counts: &[bool],
 ) -> Vec<Item> {
     let mut only = vec![Only::Nothing; outline.nodes.len()];
     for (anchor, place) in outline.anchors.iter().zip(leads) {
-        if let Some(place) = place.filter(|place| counts(&candidates[*place])) {
+        if let Some(place) = place.filter(|place| counts[*place]) {
             let node = &mut only[anchor.node as usize];
             *node = node.and(Only::One(place));
         }

@@ -35,6 +35,24 @@ pub(super) struct Node {
     pub timed: bool,
     /// A price is among its own text.
     pub price: bool,
+    /// Its class says that it is a title.
+    pub titled: bool,
+}
+
+impl Node {
+    /// What all others are in.
+    pub(super) const ROOT: Self = Self {
+        parent: 0,
+        name: Name::Other,
+        own: 0,
+        region: Region::NOWHERE,
+        text: 0,
+        direct: 0,
+        date: None,
+        timed: false,
+        price: false,
+        titled: false,
+    };
 }
 
 /// The elements that are told apart.
@@ -60,6 +78,8 @@ pub(super) struct Anchor<'a> {
     pub text: String,
     /// It has no text of its own.
     pub label: bool,
+    /// The text of what in it says to be the title.
+    pub inner: Option<String>,
     /// It has an image.
     pub image: bool,
     /// The heading in it or around it, as a place in [`Outline::headings`].
@@ -100,6 +120,9 @@ impl<'a> Outline<'a> {
                     builder.text(html.get(range).unwrap_or_default());
                 }
             }
+            if builder.is_full() {
+                break;
+            }
         }
         builder.finish()
     }
@@ -109,6 +132,13 @@ impl<'a> Outline<'a> {
         let is_line = |id: &NodeId| matches!(self.node(*id).name, Name::Inline | Name::Anchor);
         let Some(block) = self.upwards(anchor).take(5).find(|id| !is_line(id)) else { return false };
         self.node(block).direct > 60.max(self.node(anchor).text * 3 / 2)
+    }
+
+    /// Whether an anchor, or what it fills, says to be a title.
+    pub(super) fn is_titled(&self, anchor: NodeId) -> bool {
+        let text = self.node(anchor).text;
+        let fills = |id: &NodeId| self.node(*id).text <= text + text / 2 + 20;
+        self.upwards(anchor).take(3).take_while(fills).any(|id| self.node(id).titled)
     }
 
     /// The names and classes of an element and those nearest around it, as one number.

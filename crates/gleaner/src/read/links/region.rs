@@ -5,6 +5,7 @@
 
 use std::ops::{BitAnd, BitOr};
 
+use super::attributes::Attributes;
 use crate::read::html::Tag;
 
 /// A set of sorts of places.
@@ -33,12 +34,17 @@ impl Region {
     pub(super) const MATTER: Self = Self(1 << 8);
     /// What something costs, and where to put it.
     pub(super) const PRICE: Self = Self(1 << 10);
-    /// The beginning of something, of the site unless it is in the matter.
-    const HEAD: Self = Self(1 << 9);
+    /// The beginning of something: of the site, unless there are many on the page.
+    pub(super) const HEAD: Self = Self(1 << 9);
 
     /// Whether it is any of these.
     pub(super) fn is(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// Without these.
+    fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// Menus, feet and the like: around the matter on every page of a site.
@@ -47,22 +53,21 @@ impl Region {
     }
 
     /// What an element is that stands in `around`.
-    pub(super) fn of(tag: &Tag<'_>, around: Self) -> Self {
-        let mut found = by_name(tag);
-        for (name, value) in tag.attributes() {
-            if name.eq_ignore_ascii_case(b"role") {
-                found = found | by_role(value);
-            } else if name.eq_ignore_ascii_case(b"itemtype") {
-                found = found | by_type(value);
-            } else if name.eq_ignore_ascii_case(b"class") || name.eq_ignore_ascii_case(b"id") {
-                found = found | by_words(value);
+    pub(super) fn of(tag: &Tag<'_>, attributes: &Attributes<'_>, around: Self) -> Self {
+        let or_nothing = |value: Option<&[u8]>, read: fn(&[u8]) -> Self| value.map_or(Self::NOWHERE, read);
+        let mut found = by_name(tag)
+            | or_nothing(attributes.role, by_role)
+            | or_nothing(attributes.kind, by_type)
+            | or_nothing(attributes.class, by_words)
+            | or_nothing(attributes.id, by_id);
+        // Articles have heads and feet of their own, with their titles.
+        if around.is(Self::MATTER) {
+            found = found.without(Self::HEAD);
+            if tag.is("footer") {
+                found = found.without(Self::FOOT);
             }
         }
-        if found.is(Self::HEAD) && !around.is(Self::MATTER) {
-            found = found | Self::MENU;
-        }
-        // Articles have heads and feet of their own, with their titles.
-        if around.is(Self::MATTER) && tag.is("footer") { Self(found.0 & !Self::FOOT.0) } else { found }
+        found
     }
 }
 
@@ -125,7 +130,7 @@ fn by_type(value: &[u8]) -> Region {
 #[rustfmt::skip]
 const WORDS: &[(&str, Region)] = &[
     ("aside", Region::SIDE), ("author", Region::BYLINE), ("authors", Region::BYLINE),
-    ("banner", Region::SERVICE), ("basket", Region::PRICE), ("breadcrumb", Region::MENU),
+    ("basket", Region::PRICE), ("breadcrumb", Region::MENU),
     ("breadcrumbs", Region::MENU), ("byline", Region::BYLINE), ("cart", Region::PRICE),
     ("categories", Region::BYLINE), ("colophon", Region::FOOT), ("comment", Region::COMMENTS),
     ("comments", Region::COMMENTS), ("consent", Region::SERVICE), ("cookie", Region::SERVICE),
@@ -138,9 +143,9 @@ const WORDS: &[(&str, Region)] = &[
     ("newsletter", Region::SERVICE), ("offcanvas", Region::MENU), ("pager", Region::MENU),
     ("pagination", Region::MENU), ("paging", Region::MENU), ("popular", Region::RELATED),
     ("popup", Region::SERVICE), ("price", Region::PRICE), ("product", Region::OFFER),
-    ("products", Region::OFFER), ("promo", Region::RELATED), ("promoted", Region::RELATED),
+    ("products", Region::OFFER), ("promoted", Region::RELATED),
     ("rail", Region::SIDE), ("recommended", Region::RELATED), ("related", Region::RELATED),
-    ("secondary", Region::SIDE), ("share", Region::SERVICE), ("sharing", Region::SERVICE),
+    ("share", Region::SERVICE), ("sharing", Region::SERVICE),
     ("sidebar", Region::SIDE), ("signup", Region::SERVICE), ("social", Region::SERVICE),
     ("sponsor", Region::RELATED), ("sponsored", Region::RELATED), ("submenu", Region::MENU),
     ("subscribe", Region::SERVICE), ("taglist", Region::BYLINE), ("tags", Region::BYLINE),
@@ -163,18 +168,33 @@ const PAIRS: [(&str, &str, Region); 9] = [
 /// Words after which the next says what the element has, not what it is.
 const HAVING: [&str; 4] = ["has", "with", "no", "not"];
 
+/// Classes by which posts tell what they are filed under, which may be anything.
+const FILING: [&[u8]; 5] = [b"category-", b"tag-", b"author-", b"term-", b"topic-"];
+
+/// Words for an item of a list.
+const CARDS: [&str; 7] = ["article", "card", "entry", "item", "post", "story", "teaser"];
+
 /// No list of classes is longer.
 const VALUE_LIMIT: usize = 2000;
+
+fn by_id(value: &[u8]) -> Region {
+    // What two of the commonest themes call the column beside the posts.
+    if value.eq_ignore_ascii_case(b"secondary") { Region::SIDE } else { by_words(value) }
+}
 
 fn by_words(value: &[u8]) -> Region {
     let value = value.get(..VALUE_LIMIT).unwrap_or(value);
     let mut found = Region::NOWHERE;
-    for class in value.split(u8::is_ascii_whitespace) {
+    let is_filing = |class: &&[u8]| FILING.iter().any(|prefix| class.starts_with(prefix));
+    for class in value.split(u8::is_ascii_whitespace).filter(|class| !is_filing(class)) {
         let (mut before, mut having) = (String::new(), false);
         each_word(class, |word| {
             if !having {
-                if let Ok(at) = WORDS.binary_search_by_key(&word, |entry| entry.0) {
-                    found = found | WORDS[at].1;
+                match WORDS.binary_search_by_key(&word, |entry| entry.0) {
+                    // The foot of a card has its "read more".
+                    Ok(_) if word == "footer" && CARDS.contains(&before.as_str()) => {}
+                    Ok(at) => found = found | WORDS[at].1,
+                    Err(_) => {}
                 }
                 let pair = PAIRS.iter().find(|pair| pair.0 == before && pair.1 == word);
                 found = pair.map_or(found, |pair| found | pair.2);
@@ -184,6 +204,20 @@ fn by_words(value: &[u8]) -> Region {
         });
     }
     found
+}
+
+/// Whether classes say that an element is the title of an item: `post-title`, `cardHeadline`.
+pub(super) fn is_title(classes: &[u8]) -> bool {
+    const NOT: [&str; 9] = ["block", "menu", "nav", "page", "section", "sidebar", "site", "sub", "widget"];
+    let classes = classes.get(..VALUE_LIMIT).unwrap_or(classes);
+    classes.split(u8::is_ascii_whitespace).any(|class| {
+        let (mut title, mut other) = (false, false);
+        each_word(class, |word| {
+            title |= matches!(word, "title" | "headline");
+            other |= NOT.contains(&word);
+        });
+        title && !other
+    })
 }
 
 /// The words of a class in lower case: `siteHeader`, `site-header`, `site__header`.

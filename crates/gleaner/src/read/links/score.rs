@@ -58,14 +58,13 @@ fn choose_of(signs: &[Signs<'_>], offers: bool, same_site: bool) -> Vec<bool> {
     for (signs, points) in signs.iter().zip(&mut points) {
         *points = if is_asked_for(signs) { *points } else { f64::NEG_INFINITY };
     }
-    let mut needed = ENOUGH.max(NEAR * best(&points));
-    if offers || is_mostly_offers(signs, &points) {
-        needed += AMONG_OFFERS;
+    let among_offers = offers || is_mostly_offers(signs, &points);
+    for (signs, points) in signs.iter().zip(&mut points) {
+        *points = if among_offers && is_offer(signs) { f64::NEG_INFINITY } else { *points };
     }
-    let found = points.iter().filter(|points| **points >= needed).count();
-    if found <= FEW {
-        needed = needed.max(ENOUGH + WHEN_FEW);
-    }
+    let needed = ENOUGH.max(NEAR * best(&points)) + if among_offers { AMONG_OFFERS } else { 0.0 };
+    let few = points.iter().filter(|points| **points >= needed).count() <= FEW;
+    let needed = if few { needed.max(ENOUGH + WHEN_FEW) } else { needed };
     let mut chosen: Vec<bool> = points.iter().map(|points| *points >= needed).collect();
     complete(signs, &own, &mut chosen);
     for (signs, chosen) in signs.iter().zip(&mut chosen) {
@@ -98,7 +97,7 @@ fn points(signs: &Signs<'_>) -> f64 {
     named(candidate)
         + addressed(candidate)
         + placed(candidate.region)
-        + if_so(item.timed, 1.0)
+        + if_so(item.timed, 1.5)
         + if_so(item.article, 0.7)
         + if_so(candidate.image || candidate.count > 1, 0.3)
         + if_so(signs.listed, 2.0)
@@ -111,10 +110,10 @@ fn points(signs: &Signs<'_>) -> f64 {
 fn named(candidate: &Candidate) -> f64 {
     let title = &candidate.title;
     let length = title.width() as f64;
-    let long = 3.0 * ((length - 10.0) / 30.0).clamp(0.0, 1.0) - if length < 8.0 { 1.0 } else { 0.0 };
+    let long = 3.0 * ((length - 8.0) / 28.0).clamp(0.0, 1.0) - if length < 8.0 { 0.5 } else { 0.0 };
     let heading = match title {
         title if title.is_heading() => 2.0,
-        title if title.is_borrowed() => 1.0,
+        title if title.is_titled() || title.is_borrowed() => 1.0,
         _ => 0.0,
     };
     long + heading - if title.is_counted() { 2.0 } else { 0.0 }
@@ -143,8 +142,8 @@ fn placed(region: Region) -> f64 {
         (region.is(Region::FOOT), -4.0),
         (region.is(Region::SERVICE), -2.0),
         (region.is(Region::COMMENTS), -2.0),
-        (region.is(Region::SIDE), -1.5),
-        (region.is(Region::RELATED), -1.0),
+        (region.is(Region::SIDE), -2.5),
+        (region.is(Region::RELATED), -1.5),
         (region.is(Region::BYLINE), -1.0),
     ])
 }
@@ -157,6 +156,12 @@ fn offered(signs: &Signs<'_>) -> f64 {
         (signs.item.price, 2.0),
         (signs.offered, 3.0),
     ])
+}
+
+/// Whether something is offered more than told: news has a date where it has a price.
+fn is_offer(signs: &Signs<'_>) -> bool {
+    let offered = offered(signs);
+    offered > 2.0 || (offered > 0.0 && !signs.item.timed)
 }
 
 fn sum(signs: &[(bool, f64)]) -> f64 {
@@ -190,9 +195,8 @@ fn best(points: &[f64]) -> f64 {
 fn is_mostly_offers(signs: &[Signs<'_>], points: &[f64]) -> bool {
     let (mut offers, mut others) = (0, 0);
     for (signs, points) in signs.iter().zip(points) {
-        let lost = offered(signs);
-        match lost > 0.0 {
-            true if points + lost >= ENOUGH => offers += 1,
+        match is_offer(signs) {
+            true if points + offered(signs) >= ENOUGH => offers += 1,
             false if *points >= ENOUGH => others += 1,
             _ => {}
         }

@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 
 use dom_query::{Document, Matcher, NodeId, NodeRef};
-use gleaner_core::link::canonical;
 use url::Url;
 
 use super::address;
@@ -61,7 +60,7 @@ pub(super) fn addresses(document: &Document, matcher: &Matcher, url: &Url) -> Ve
         let href = elements[anchor].node.attr("href").unwrap_or_default();
         if let Some(mut url) = address::join(&base, &href) {
             url.set_fragment(None);
-            if seen.insert(canonical(url.as_str())) {
+            if seen.insert(address::key(&url)) {
                 found.push(url);
             }
         }

@@ -1,9 +1,10 @@
 //! What a link is called: its text, the heading it is in, or the one above a bare "read more".
 
-use super::outline::{Anchor, Outline};
+use super::dates;
+use super::outline::{Anchor, NodeId, Outline};
 
 /// What a link is called, and how well.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Title {
     rank: Rank,
     width: usize,
@@ -21,6 +22,8 @@ enum Rank {
     /// The heading before a link that says nothing itself.
     Above,
     Text,
+    /// In what says to be a title.
+    Titled,
     Heading,
 }
 
@@ -38,7 +41,11 @@ impl Title {
                 (Rank::Heading, &anchor.text)
             }
             _ if anchor.label => (Rank::Label, &anchor.text),
-            _ => (Rank::Text, &anchor.text),
+            _ => match &anchor.inner {
+                Some(inner) => (Rank::Titled, inner),
+                None if outline.is_titled(anchor.node) => (Rank::Titled, &anchor.text),
+                None => (Rank::Text, &anchor.text),
+            },
         };
         if says_nothing(text) { Self::default() } else { Self::new(rank, text) }
     }
@@ -46,6 +53,17 @@ impl Title {
     /// A heading that stands beside the link.
     pub(super) fn beside(text: &str) -> Self {
         if says_nothing(text) { Self::default() } else { Self::new(Rank::Above, text) }
+    }
+
+    /// Whether it was found in a better place. Of two that are as good the first counts: the other may be the
+    /// summary.
+    pub(super) fn is_better_than(&self, other: &Self) -> bool {
+        self.rank > other.rank
+    }
+
+    /// Remembers that a link that has this title too has a text of such a width.
+    pub(super) fn widen(&mut self, width: usize) {
+        self.width = self.width.max(width);
     }
 
     fn new(rank: Rank, text: &str) -> Self {
@@ -56,6 +74,11 @@ impl Title {
     /// In or around a heading.
     pub(super) fn is_heading(&self) -> bool {
         self.rank == Rank::Heading
+    }
+
+    /// In something that says to be a title.
+    pub(super) fn is_titled(&self) -> bool {
+        self.rank == Rank::Titled
     }
 
     /// A heading's text, though that is not linked.
@@ -87,6 +110,23 @@ fn width(text: &str) -> usize {
     text.chars().map(|c| if wide(c) { 3 } else { 1 }).sum()
 }
 
+/// A card's text without the date before or behind it.
+pub(super) fn without_date(text: &str) -> &str {
+    /// No date has more words.
+    const MOST: usize = 4;
+    let blanks: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).collect();
+    let apart = |at: &usize| text.split_at(*at);
+    let before = blanks.iter().take(MOST).map(apart).find(|(date, _)| dates::of_text(date).is_some());
+    let behind = blanks.iter().rev().take(MOST).map(apart).find(|(_, date)| dates::of_text(date).is_some());
+    match (before, behind) {
+        (Some((_, rest)), _) => rest.trim_start_matches(|c: char| !c.is_alphanumeric()),
+        (None, Some((rest, _))) => {
+            rest.trim_end_matches(|c: char| c.is_whitespace() || "-–—|•·,".contains(c))
+        }
+        (None, None) => text,
+    }
+}
+
 /// Headings lent to links that say no more than "read more". Each is lent to one address only.
 #[derive(Debug, Default)]
 pub(super) struct Borrowed {
@@ -94,12 +134,20 @@ pub(super) struct Borrowed {
     next: usize,
     /// Who has the last one that was.
     holder: Option<String>,
+    /// The last anchor that needs no heading.
+    titled: NodeId,
 }
 
 impl Borrowed {
+    /// Passes an anchor that has a title of its own.
+    pub(super) fn pass(&mut self, anchor: &Anchor<'_>) {
+        self.titled = anchor.node;
+    }
+
     /// The heading before an anchor, if it asks for more to be read there. To be called in page order.
     pub(super) fn take(&mut self, anchor: &Anchor<'_>, outline: &Outline<'_>, key: &str) -> Option<Title> {
-        if !asks_for_more(&anchor.text) && !is_of_comments(&anchor.text) {
+        let of_comments = is_of_comments(&anchor.text);
+        if !of_comments && !asks_for_more(&anchor.text) {
             return None;
         }
         while outline.headings.get(self.next).is_some_and(|heading| heading.node < anchor.node) {
@@ -107,7 +155,9 @@ impl Borrowed {
             self.holder = None;
         }
         let heading = outline.headings.get(self.next.checked_sub(1)?)?;
-        if heading.linked || self.holder.as_deref().is_some_and(|holder| holder != key) {
+        let taken = self.holder.as_deref().is_some_and(|holder| holder != key);
+        // Comments may stand on a page of their own; where the article has another link, that is to be followed.
+        if heading.linked || taken || (of_comments && heading.node < self.titled) {
             return None;
         }
         self.holder = Some(key.to_owned());
@@ -116,73 +166,99 @@ impl Borrowed {
 }
 
 /// How texts begin that ask to go on reading.
-const MORE: [&str; 22] = [
-    "continua",
+const MORE: [&str; 30] = [
+    "continua a leggere",
+    "continuar leyendo",
     "continue",
+    "continue reading",
     "devamı",
+    "discover more",
+    "explore",
+    "find out more",
     "full article",
     "full story",
     "keep reading",
     "learn more",
     "lees meer",
     "leer más",
-    "leggi",
+    "leggi tutto",
     "leia mais",
-    "lire",
-    "mehr",
-    "more",
-    "read",
-    "see more",
-    "subscribe to read",
-    "view article",
-    "view post",
+    "lire l",
+    "lire la suite",
+    "lire plus",
+    "mehr erfahren",
+    "mehr lesen",
+    "read article",
+    "read full",
+    "read more",
+    "read now",
+    "read on",
+    "read post",
+    "read story",
+    "read the",
     "weiterlesen",
-    "読む",
-    "далее",
 ];
 
+/// Texts that ask to go on reading only where they are all there is.
+const MORE_ALONE: [&str; 9] =
+    ["details", "go", "mehr", "more", "read", "see more", "view article", "view post", "читать далее"];
+
 /// How short texts begin that say nothing of what they lead to.
-const NOTHING: [&str; 14] = [
-    "click",
+const NOTHING: [&str; 16] = [
+    "click here",
     "comment",
-    "find out",
-    "go to",
+    "comments",
     "here",
     "leave a",
-    "no comment",
+    "link",
+    "load more",
+    "no comments",
     "permalink",
-    "see ",
+    "see all",
     "share",
-    "show",
-    "source",
-    "view",
-    "watch",
+    "show all",
+    "show more",
+    "view all",
+    "view comments",
+    "watch now",
 ];
 
 /// Longer texts are titles, whatever they begin with.
 const SHORT: usize = 24;
 
 fn asks_for_more(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    lower.chars().count() <= SHORT && MORE.iter().any(|beginning| lower.starts_with(beginning))
+    short(text).is_some_and(|lower| {
+        let alone = lower.trim_matches(|c: char| !c.is_alphabetic());
+        MORE_ALONE.contains(&alone) || begins_with(alone, &MORE)
+    })
 }
 
-/// Whether a text counts what readers said, which stands below the article itself.
+/// Whether a text counts what readers said, or asks for it.
 fn is_of_comments(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let words = lower.trim_start_matches(|c: char| !c.is_alphabetic());
-    lower.chars().count() <= SHORT
-        && ["comment", "no comment", "permalink", "leave a"]
-            .iter()
-            .any(|beginning| words.starts_with(beginning))
+    const BEGINNINGS: [&str; 5] = ["comment", "comments", "no comments", "permalink", "leave a"];
+    short(text).is_some_and(|lower| begins_with(words(&lower), &BEGINNINGS))
 }
 
 /// Whether a text could stand on any link.
 fn says_nothing(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let short = lower.chars().count() <= SHORT;
-    let words = lower.trim_start_matches(|c: char| !c.is_alphabetic());
-    words.is_empty()
+    !text.chars().any(char::is_alphabetic)
         || asks_for_more(text)
-        || (short && NOTHING.iter().any(|beginning| words.starts_with(beginning)))
+        || dates::of_text(text).is_some()
+        || short(text).is_some_and(|lower| begins_with(words(&lower), &NOTHING))
+}
+
+/// Whether a text begins with one of these, and not with a longer word.
+fn begins_with(text: &str, beginnings: &[&str]) -> bool {
+    let rest = |beginning: &&str| text.strip_prefix(*beginning);
+    beginnings.iter().filter_map(rest).any(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
+/// A short text in lower case.
+fn short(text: &str) -> Option<String> {
+    text.chars().nth(SHORT).is_none().then(|| text.to_lowercase())
+}
+
+/// A text from its first letter.
+fn words(text: &str) -> &str {
+    text.trim_start_matches(|c: char| !c.is_alphabetic())
 }

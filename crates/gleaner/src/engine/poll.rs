@@ -19,8 +19,8 @@ use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Sour
 pub(super) struct Turn {
     /// The lease of the host.
     pub(super) lease: Lease,
-    /// Whether more of the host is waiting.
-    pub(super) more: bool,
+    /// Whether it is one of several, so that they share a connection.
+    pub(super) many: bool,
     /// Where the host is to be given back with the poll: how long it is to be left alone.
     pub(super) end: Option<Span>,
 }
@@ -40,8 +40,8 @@ pub(super) async fn poll(
     turn: Turn,
     source: Source,
 ) -> Shared<Polled> {
-    let Turn { lease, more, end } = turn;
-    let attempt = attempt(inner, &source, more).await;
+    let Turn { lease, many, end } = turn;
+    let attempt = attempt(inner, &source, many).await;
     // The next host is asked while this poll is recorded.
     drop(permit);
     let now = inner.cx.clock.now();

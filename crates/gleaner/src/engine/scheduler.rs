@@ -275,6 +275,7 @@ enum Work {
 /// host's row, not here, so that it holds across restarts and workers.
 async fn work(inner: Arc<Inner>, claim: Claim) {
     let Claim { lease, host, sources, articles, .. } = claim;
+    let many = sources.len() + articles.len() > 1;
     let sources = sources.into_iter().map(|source| Work::Source(Box::new(source)));
     let articles = articles.into_iter().map(|article| Work::Article(Box::new(article)));
     let mut due = sources.chain(articles).peekable();
@@ -288,9 +289,8 @@ async fn work(inner: Arc<Inner>, claim: Claim) {
             Work::Source(source) => inner.cx.delay(source.settings.poll_delay, source.settings.kind, &host),
             Work::Article(work) => inner.cx.delay(work.poll_delay, work.kind, &host),
         };
-        let more = due.peek().is_some();
-        let end = (!more || delay > Span::ZERO).then_some(delay);
-        let turn = Turn { lease, more, end };
+        let end = (due.peek().is_none() || delay > Span::ZERO).then_some(delay);
+        let turn = Turn { lease, many, end };
         let polled = match work {
             Work::Source(source) => poll::poll(&inner, permit, turn, *source).await,
             Work::Article(work) => article::article(&inner, permit, turn, *work).await,

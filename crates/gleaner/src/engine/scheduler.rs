@@ -49,7 +49,7 @@ pub struct Ticked {
 impl Engine {
     /// An engine that has done nothing yet; `owner` names it among workers.
     pub fn new(cx: Context, owner: impl Into<String>) -> Self {
-        let recorder = Recorder::start(&cx.store);
+        let recorder = Recorder::start(&cx.store, &cx.metrics);
         let concurrency = cx.config.fetch.concurrency as usize;
         let inner = Inner {
             recorder,
@@ -71,6 +71,7 @@ impl Engine {
         while let Some(done) = self.tasks.try_join_next() {
             report(done);
         }
+        self.inner.cx.metrics.ticked();
         self.keep_leases(now).await?;
         if let Err(error) = self.cleaner.run(&self.inner.cx, now).await {
             tracing::error!(%error, "what is too old could not be cleaned up; polling goes on");
@@ -93,6 +94,7 @@ impl Engine {
             self.inner.held().insert(claim.lease.host_id, claim.lease);
             self.tasks.spawn(work(Arc::clone(&self.inner), claim));
         }
+        self.inner.cx.metrics.hosts_in_flight.store(self.tasks.len() as u64, Ordering::Relaxed);
         Ok(ticked)
     }
 

@@ -7,6 +7,7 @@ mod actor;
 mod error;
 mod extraction;
 mod hand;
+mod health;
 mod jwt;
 mod keys;
 mod links;
@@ -25,6 +26,7 @@ pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
 pub use error::{Checks, ServiceError, Wrong};
 pub use extraction::{Extraction, extract_html, extract_url};
+pub use health::{Check, Readiness};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use sources::{Added, NewSource};
@@ -34,9 +36,11 @@ use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
 use crate::engine::{Context, Engine, Readers};
 use crate::fetch::{Fetcher, Outside};
+use crate::metrics::Metrics;
 use crate::store::{self, Options, Store};
 use crate::vault::Vault;
 use access::Gate;
+use health::Counted;
 
 /// Everything a use case needs.
 pub struct Service {
@@ -46,6 +50,8 @@ pub struct Service {
     chance: Chance,
     vault: Vault,
     gate: Gate,
+    metrics: Arc<Metrics>,
+    counted: Counted,
 }
 
 /// The use cases, as somebody who may or may not do them.
@@ -79,7 +85,7 @@ impl Service {
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
-        Self { store, config, clock, chance, vault, gate: Gate::default() }
+        Self { store, config, clock, chance, vault, gate: Gate::default(), metrics: Arc::default(), counted: Counted::default() }
     }
 
     /// The use cases, as this one.
@@ -115,6 +121,7 @@ impl Service {
             clock: Arc::clone(&self.clock),
             chance: Chance::new(),
             readers: Readers::default(),
+            metrics: Arc::clone(&self.metrics),
         };
         Ok(Engine::new(context, owner))
     }

@@ -191,3 +191,6 @@ fn from_data(home: &Home<'_>, listed: &[Listed]) -> Vec<Link> {
     }
     if found.len() < LIST { Vec::new() } else { found }
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,8 +96,9 @@ impl<'a> Home<'a> {
             same_site,
             dated,
             // A day in an address is an article's; one without more is an archive's.
-            listing: (names(LISTINGS) || threads || names(SHORT_LISTINGS) && most_words < TITLE_WORDS)
-                && !dated
+            listing: segments.iter().any(|segment| is_one_of(segment, PEOPLE))
+                || (names(LISTINGS) || threads || names(SHORT_LISTINGS) && most_words < TITLE_WORDS)
+                    && !dated
                 || dated && is_number(last) && last.len() <= 4 && most_words < 3
                 || is_page_number(&url)
                 || is_file(last),
@@ -204,11 +205,15 @@ fn words(segment: &str) -> usize {
     segment.split(['-', '_', '+', '.', ',']).filter(wordy).count()
 }
 
+/// Whether a segment begins or ends with what machines count by.
 fn is_identifier(segment: &str) -> bool {
-    let stem = segment.split('.').next().unwrap_or_default();
-    let last = stem.rsplit(['-', '_', ',']).next().unwrap_or_default();
-    let digits = last.bytes().filter(u8::is_ascii_digit).count();
-    digits >= 4 || (last.len() >= 8 && digits >= 2 && last.bytes().all(|b| b.is_ascii_alphanumeric()))
+    let is_one = |part: &str| {
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        digits >= 4 || (part.len() >= 8 && digits >= 2 && part.bytes().all(|b| b.is_ascii_alphanumeric()))
+    };
+    let parts =
+        || segment.split(['-', '_', ',', '.']).filter(|part| !matches!(*part, "html" | "htm" | "php"));
+    parts().next().is_some_and(is_one) || parts().next_back().is_some_and(is_one)
 }
 
 /// Whether something is sold at an address. In the last segment a title may speak of that.
@@ -253,6 +258,9 @@ const LISTINGS: &[&str] = &[
     "signin", "signup", "sitemap", "subscribe", "subscription", "subscriptions", "tag", "tags", "terms",
     "terms-of-service", "terms-of-use", "user", "users", "wp-admin", "wp-login.php",
 ];
+
+/// Segments below which there are people, even where the page itself is below them.
+const PEOPLE: &[&str] = &["people", "profile", "profiles", "staff", "team", "user", "users"];
 
 /// The same, unless a title follows.
 #[rustfmt::skip]

@@ -18,7 +18,9 @@ fn is_price(text: &str) -> bool {
         let before = text.get(..at).unwrap_or_default().trim_end();
         after.starts_with(digit) || before.ends_with(digit)
     };
-    text.char_indices().any(|(at, c)| SIGNS.contains(&c) && beside(at, c))
+    // Some set the sign apart from the amount.
+    let alone = text.chars().count() == 1 && text.starts_with(SIGNS);
+    alone || text.char_indices().any(|(at, c)| SIGNS.contains(&c) && beside(at, c))
 }
 
 fn is_button(text: &str) -> bool {

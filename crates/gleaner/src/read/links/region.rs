@@ -239,3 +239,38 @@ fn each_word(class: &[u8], mut each: impl FnMut(&str)) {
         each(&word);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_can_be_looked_up() {
+        assert!(WORDS.is_sorted_by_key(|entry| entry.0));
+    }
+
+    #[test]
+    fn classes_are_read_by_their_words() {
+        let check = |classes: &str, expected| assert_eq!(by_words(classes.as_bytes()), expected, "{classes}");
+        check("main-nav", Region::MENU);
+        check("siteFooter wide", Region::FOOT);
+        check("side-bar", Region::SIDE);
+        check("site__header", Region::MENU);
+        check("entry-header", Region::NOWHERE);
+        check("card-footer", Region::NOWHERE);
+        check("has-sidebar no-menu", Region::NOWHERE);
+        check("category-jobs tag-comments author-login", Region::NOWHERE);
+        check("navigate canvas footing", Region::NOWHERE);
+        check("related products", Region::RELATED | Region::OFFER);
+    }
+
+    #[test]
+    fn titles_are_known_by_their_class() {
+        for classes in ["post-title", "x card__title-text", "storyHeadline"] {
+            assert!(is_title(classes.as_bytes()), "{classes}");
+        }
+        for classes in ["site-title", "subtitle", "widget-title", "untitled", "section-title", ""] {
+            assert!(!is_title(classes.as_bytes()), "{classes}");
+        }
+    }
+}

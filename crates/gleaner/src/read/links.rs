@@ -47,9 +47,6 @@ pub struct Link {
     pub published_at: Option<Time>,
 }
 
-/// So long a text is likely a title, and no name or category.
-const TITLE: usize = 20;
-
 /// So many links in a page's data are a list.
 const LIST: usize = 3;
 
@@ -137,7 +134,7 @@ fn may_be_articles(candidates: &[Candidate]) -> Vec<bool> {
         titled * 3 >= all
     };
     let may_be = |candidate: &Candidate| {
-        (is_titled(candidate) || alike(candidate)) && !candidate.address.listing && !candidate.prose
+        (is_titled(candidate) || alike(candidate)) && !candidate.is_listing() && !candidate.prose
     };
     candidates.iter().map(may_be).collect()
 }
@@ -146,7 +143,7 @@ fn may_be_articles(candidates: &[Candidate]) -> Vec<bool> {
 fn is_titled(candidate: &Candidate) -> bool {
     let title = &candidate.title;
     let wordless = title.is_empty() && (candidate.image || candidate.bare);
-    title.width() >= TITLE || title.is_heading() || wordless
+    title.is_likely() || wordless
 }
 
 /// Which of the candidates look like articles.

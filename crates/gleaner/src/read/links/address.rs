@@ -102,7 +102,7 @@ impl<'a> Home<'a> {
                 || dated && is_number(last) && last.len() <= 4 && most_words < 3
                 || is_page_number(&url)
                 || is_file(last),
-            service: names(SERVICES),
+            service: names(SERVICES) || (segments.len() == 1 && last.starts_with("about-")),
             article: segments.iter().any(|segment| is_one_of(segment, ARTICLES)),
             offer: is_offer(&segments),
             below,
@@ -216,10 +216,12 @@ fn is_identifier(segment: &str) -> bool {
     parts().next().is_some_and(is_one) || parts().next_back().is_some_and(is_one)
 }
 
-/// Whether something is sold at an address. In the last segment a title may speak of that.
+/// Whether something is sold at an address: `/products/x`, `/remote-jobs/x`. In the last segment a title may
+/// speak of that, and what a section is called after its first word may be news of it: `/product-news/x`.
 fn is_offer(segments: &[&str]) -> bool {
     let Some((last, before)) = segments.split_last() else { return false };
-    is_offer_word(last) || before.iter().any(|segment| segment.split(['-', '_']).any(is_offer_word))
+    let names = |segment: &&str| is_offer_word(segment.rsplit(['-', '_']).next().unwrap_or_default());
+    is_offer_word(last) || before.iter().any(|segment| is_offer_word(segment) || names(segment))
 }
 
 fn is_offer_word(word: &str) -> bool {
@@ -265,7 +267,7 @@ const PEOPLE: &[&str] = &["people", "profile", "profiles", "staff", "team", "use
 /// The same, unless a title follows.
 #[rustfmt::skip]
 const SHORT_LISTINGS: &[&str] = &[
-    "about", "faq", "join", "label", "labels", "member", "members", "newsletter", "newsletters", "page",
+    "about", "all", "faq", "join", "label", "labels", "latest", "member", "members", "newsletter", "newsletters", "page",
     "section", "sections", "share", "staff", "team",
 ];
 
@@ -290,8 +292,8 @@ const ARTICLES: &[&str] = &[
 /// Words of segments below which something is sold, or somebody sought.
 #[rustfmt::skip]
 const OFFERS: &[&str] = &[
-    "biz", "buy", "career", "careers", "classified", "classifieds", "collections", "coupon", "coupons",
-    "directory", "dp", "item", "items", "itm", "job", "jobs", "listing", "listings", "product", "producto",
-    "productos", "products", "produit", "produits", "produkt", "produkte", "properties", "property", "shop",
-    "store", "vacancies", "vacancy",
+    "biz", "buy", "careers", "classified", "classifieds", "coupon", "coupons", "directory", "dp", "item",
+    "items", "itm", "job", "jobs", "listing", "listings", "product", "product-category", "product-page",
+    "product-tag", "producto", "productos", "products", "produit", "produits", "produkt", "produkte",
+    "properties", "property", "shop", "vacancies", "vacancy",
 ];

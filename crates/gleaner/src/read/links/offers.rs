@@ -24,19 +24,12 @@ fn is_price(text: &str) -> bool {
 }
 
 fn is_button(text: &str) -> bool {
-    const BUTTONS: [&str; 12] = [
-        "add to bag",
-        "add to basket",
-        "add to cart",
-        "apply now",
-        "buy now",
-        "choose options",
-        "in den warenkorb",
-        "in stock",
-        "out of stock",
-        "quick view",
-        "select options",
-        "sold out",
+    #[rustfmt::skip]
+    const BUTTONS: [&str; 21] = [
+        "add to bag", "add to basket", "add to cart", "add to compare", "add to wishlist", "apply now",
+        "book now", "buy now", "choose options", "get coupon", "in den warenkorb", "in stock",
+        "out of stock", "quick view", "request a quote", "select options", "shop now", "sold out",
+        "view deal", "view job", "view product",
     ];
     let lower = text.to_ascii_lowercase();
     BUTTONS.iter().any(|button| lower.starts_with(button))

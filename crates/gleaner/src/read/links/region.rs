@@ -130,9 +130,9 @@ fn by_type(value: &[u8]) -> Region {
 #[rustfmt::skip]
 const WORDS: &[(&str, Region)] = &[
     ("aside", Region::SIDE), ("author", Region::BYLINE), ("authors", Region::BYLINE),
-    ("basket", Region::PRICE), ("breadcrumb", Region::MENU),
-    ("breadcrumbs", Region::MENU), ("byline", Region::BYLINE), ("cart", Region::PRICE),
-    ("categories", Region::BYLINE), ("colophon", Region::FOOT), ("comment", Region::COMMENTS),
+    ("basket", Region::PRICE), ("breadcrumb", Region::MENU), ("breadcrumbs", Region::MENU),
+    ("byline", Region::BYLINE), ("cart", Region::PRICE), ("categories", Region::BYLINE),
+    ("checkout", Region::PRICE), ("colophon", Region::FOOT), ("comment", Region::COMMENTS),
     ("comments", Region::COMMENTS), ("consent", Region::SERVICE), ("cookie", Region::SERVICE),
     ("copyright", Region::FOOT), ("disqus", Region::COMMENTS), ("drawer", Region::MENU),
     ("dropdown", Region::MENU), ("follow", Region::SERVICE), ("footer", Region::FOOT),
@@ -143,13 +143,14 @@ const WORDS: &[(&str, Region)] = &[
     ("newsletter", Region::SERVICE), ("offcanvas", Region::MENU), ("pager", Region::MENU),
     ("pagination", Region::MENU), ("paging", Region::MENU), ("popular", Region::RELATED),
     ("popup", Region::SERVICE), ("price", Region::PRICE), ("product", Region::OFFER),
-    ("products", Region::OFFER), ("promoted", Region::RELATED),
-    ("rail", Region::SIDE), ("recommended", Region::RELATED), ("related", Region::RELATED),
-    ("share", Region::SERVICE), ("sharing", Region::SERVICE),
-    ("sidebar", Region::SIDE), ("signup", Region::SERVICE), ("social", Region::SERVICE),
+    ("products", Region::OFFER), ("promoted", Region::RELATED), ("rail", Region::SIDE),
+    ("recommended", Region::RELATED), ("related", Region::RELATED), ("salary", Region::OFFER),
+    ("share", Region::SERVICE), ("sharing", Region::SERVICE), ("sidebar", Region::SIDE),
+    ("signup", Region::SERVICE), ("sku", Region::PRICE), ("social", Region::SERVICE),
     ("sponsor", Region::RELATED), ("sponsored", Region::RELATED), ("submenu", Region::MENU),
     ("subscribe", Region::SERVICE), ("taglist", Region::BYLINE), ("tags", Region::BYLINE),
     ("toolbar", Region::MENU), ("topbar", Region::MENU), ("trending", Region::RELATED),
+    ("vacancy", Region::OFFER), ("wishlist", Region::PRICE),
 ];
 
 /// Pairs of words that mean what neither does alone.

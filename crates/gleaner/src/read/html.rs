@@ -209,7 +209,7 @@ impl<'a> Tag<'a> {
     }
 
     /// `<name/>`, where the slash is not the end of an unquoted value.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         let Some(before) = self.inside.strip_suffix(b"/") else { return false };
         let word = before.rsplit(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'')).next();
         !word.is_some_and(|word| word.contains(&b'='))

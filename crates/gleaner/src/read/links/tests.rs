@@ -167,3 +167,16 @@ fn several_anchors_of_one_article_are_one_link() {
     assert_eq!(urls, [1, 2, 3, 4].map(|n| format!("https://example.org/p/{n}/")));
     assert_eq!(found[0].title.as_deref(), Some("The title of piece 1"));
 }
+
+#[test]
+fn drawings_hide_nothing_behind_them() {
+    let url = Url::parse("https://example.org/").unwrap();
+    for drawing in ["<svg viewBox='0 0 1 1'/>", "<svg><path d='M0'><title>Icon</title></svg>", "<svg><path>"]
+    {
+        let item =
+            |n| format!("<div>{drawing}<h3><a href='/posts/piece-{n}'>The title of piece {n}</a></h3></div>");
+        let html: String = (1..5).map(item).collect();
+        let found = guess(&Page { url: &url, content_type: b"text/html", body: html.as_bytes() });
+        assert_eq!(found.len(), 4, "{drawing}");
+    }
+}

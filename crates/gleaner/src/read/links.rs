@@ -19,6 +19,7 @@ mod region;
 mod score;
 mod select;
 mod title;
+mod words;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

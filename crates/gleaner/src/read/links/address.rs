@@ -9,6 +9,13 @@ use gleaner_core::link::canonical;
 use url::Url;
 
 use super::dates;
+use super::words::{ARTICLES, LISTINGS, OFFERS, PEOPLE, SERVICES, SHORT_LISTINGS};
+
+/// So many may be a name.
+const NAME_WORDS: usize = 3;
+
+/// So many words are a title.
+const TITLE_WORDS: usize = 5;
 
 /// Longer addresses are not believed.
 const LONGEST: usize = 4096;
@@ -71,14 +78,11 @@ impl<'a> Home<'a> {
 
     fn is_here_or_above(&self, url: &Url) -> bool {
         let theirs = segments(url);
-        let here = theirs.len() == self.segments.len();
-        self.segments.starts_with(&theirs)
-            && if here {
-                is_page_number(url) || url.query() == self.url.query()
-            } else {
-                url.query().is_none()
-            }
-            || theirs.is_empty() && url.query().is_none()
+        if theirs == self.segments {
+            return is_page_number(url) || url.query() == self.url.query();
+        }
+        // The front page is above all pages of its site, on whichever of its hosts.
+        url.query().is_none() && self.segments.starts_with(&theirs)
     }
 
     fn describe(&self, url: Url, key: String, same_site: bool) -> Address {
@@ -91,18 +95,12 @@ impl<'a> Home<'a> {
         let numbered = is_identifier(last) || url.query_pairs().any(|(_, value)| is_identifier(&value));
         let dated = dates::is_dated(&url);
         let most_words = segments.iter().map(|segment| words(segment)).max().unwrap_or(0);
-        let threads = names(&["topic", "topics"]) && !numbered;
         Address {
             same_site,
             dated,
-            // A day in an address is an article's; one without more is an archive's.
-            listing: segments.iter().any(|segment| is_one_of(segment, PEOPLE))
-                || (names(LISTINGS) || threads || names(SHORT_LISTINGS) && most_words < TITLE_WORDS)
-                    && !dated
-                || dated && is_number(last) && last.len() <= 4 && most_words < 3
-                || is_page_number(&url)
-                || is_file(last),
-            service: names(SERVICES) || (segments.len() == 1 && last.starts_with("about-")),
+            listing: is_listing(&segments, rest, most_words, dated, numbered) || is_page_number(&url),
+            service: names(SERVICES) && most_words < TITLE_WORDS
+                || (segments.len() == 1 && last.starts_with("about-")),
             article: segments.iter().any(|segment| is_one_of(segment, ARTICLES)),
             offer: is_offer(&segments),
             below,
@@ -131,6 +129,22 @@ impl<'a> Home<'a> {
             _ => false,
         }
     }
+}
+
+/// Whether no article is at an address; `rest` is what of its segments is not the page's own.
+fn is_listing(segments: &[&str], rest: &[&str], most_words: usize, dated: bool, numbered: bool) -> bool {
+    let names = |segments: &[&str], words: &[&str]| segments.iter().any(|segment| is_one_of(segment, words));
+    let last = segments.last().copied().unwrap_or_default();
+    if names(segments, PEOPLE) && most_words <= NAME_WORDS || is_file(last) {
+        return true;
+    }
+    // A date in an address is an article's; one without more is an archive's.
+    if dated {
+        return is_number(last) && last.len() <= 4 && most_words < NAME_WORDS;
+    }
+    names(rest, LISTINGS)
+        || names(rest, SHORT_LISTINGS) && most_words < TITLE_WORDS
+        || names(rest, &["topic", "topics"]) && !numbered
 }
 
 fn is_one_of(segment: &str, words: &[&str]) -> bool {
@@ -247,53 +261,3 @@ fn shape(url: &Url, segments: &[&str]) -> u64 {
     }
     xxhash_rust::xxh3::xxh3_64(text.as_bytes())
 }
-
-/// Segments of addresses at which there is a list, a person or a form, but no article.
-#[rustfmt::skip]
-const LISTINGS: &[&str] = &[
-    "about-us", "account", "accounts", "advertise", "advertising", "auth", "author", "authors", "autor",
-    "cart", "cat", "categoria", "categorie", "categories", "category", "cdn-cgi", "checkout", "contact",
-    "contact-us", "contributor", "contributors", "cookie-policy", "cookies", "disclaimer", "donate",
-    "favorites", "feed", "feeds", "followers", "hashtag", "impressum", "intent", "kategorie", "legal",
-    "login", "logout", "masthead", "memberlist", "my-account", "password", "pricing", "privacy",
-    "privacy-policy", "profile", "profiles", "register", "rss", "search", "settings", "sign-in", "sign-up",
-    "signin", "signup", "sitemap", "subscribe", "subscription", "subscriptions", "tag", "tags", "terms",
-    "terms-of-service", "terms-of-use", "user", "users", "wp-admin", "wp-login.php",
-];
-
-/// Segments below which there are people, even where the page itself is below them.
-const PEOPLE: &[&str] = &["people", "profile", "profiles", "staff", "team", "user", "users"];
-
-/// The same, unless a title follows.
-#[rustfmt::skip]
-const SHORT_LISTINGS: &[&str] = &[
-    "about", "all", "faq", "join", "label", "labels", "latest", "member", "members", "newsletter", "newsletters", "page",
-    "section", "sections", "share", "staff", "team",
-];
-
-/// So many words are a title.
-const TITLE_WORDS: usize = 5;
-
-/// Segments below which articles are seldom.
-#[rustfmt::skip]
-const SERVICES: &[&str] = &[
-    "api", "archive", "archives", "companies", "company", "customers", "docs", "documentation", "download",
-    "downloads", "event", "events", "feature", "features", "help", "industries", "industry", "integrations", "manual",
-    "partners", "people", "person", "platform", "podcasts", "reference", "series", "services", "show", "shows",
-    "solution", "solutions", "support", "use-case", "use-cases", "wiki",
-];
-
-/// Segments below which articles live.
-const ARTICLES: &[&str] = &[
-    "article", "articles", "artikel", "blog", "news", "post", "posts", "story", "stories", "release",
-    "releases", "review", "reviews", "recipe", "recipes", "thread", "threads",
-];
-
-/// Words of segments below which something is sold, or somebody sought.
-#[rustfmt::skip]
-const OFFERS: &[&str] = &[
-    "biz", "buy", "careers", "classified", "classifieds", "coupon", "coupons", "directory", "dp", "item",
-    "items", "itm", "job", "jobs", "listing", "listings", "product", "product-category", "product-page",
-    "product-tag", "producto", "productos", "products", "produit", "produits", "produkt", "produkte",
-    "properties", "property", "shop", "vacancies", "vacancy",
-];

@@ -35,7 +35,7 @@ use self::outline::Outline;
 use self::score::Signs;
 pub use self::select::BadSelector;
 use self::title::Title;
-use super::{Page, tree};
+use super::{Page, decode, tree};
 
 /// A link to an article.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub fn guess(page: &Page<'_>) -> Vec<Link> {
 
 /// The page as text.
 fn text<'a>(page: &Page<'a>) -> Cow<'a, str> {
-    String::from_utf8_lossy(page.body)
+    decode::decode(page.body, page.content_type)
 }
 
 /// What there is on a page.

@@ -113,7 +113,12 @@ impl Metrics {
         let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"].into_iter().zip(&self.requests);
         let requests: Vec<(String, u64)> =
             classes.map(|(class, count)| (label("status", class), read(count))).collect();
-        text.all("gleaner_http_requests_total", "counter", "Requests by the class of their answer.", &requests);
+        text.all(
+            "gleaner_http_requests_total",
+            "counter",
+            "Requests by the class of their answer.",
+            &requests,
+        );
         text.one("gleaner_posts_new_total", "counter", "New posts.", read(&self.posts_new));
         text.one("gleaner_posts_updated_total", "counter", "Posts that changed.", read(&self.posts_updated));
         text.one("gleaner_pages_total", "counter", "Pages of entries that were fetched.", read(&self.pages));
@@ -258,5 +263,28 @@ mod tests {
         assert!(!text.contains("tick_age"), "nobody ticks here");
         metrics.ticked();
         assert!(metrics.render(&[]).contains("gleaner_tick_age_seconds 0"));
+    }
+
+    #[test]
+    fn the_dashboard_for_grafana_shows_what_there_is() {
+        let metrics = Metrics::default();
+        metrics.ticked();
+        let text = metrics.render(&[("healthy", 1)]);
+        let file: serde_json::Value =
+            serde_json::from_str(include_str!("../../../deploy/grafana.json")).unwrap();
+        let panels = file["panels"].as_array().unwrap();
+        let queries = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+        let queries: Vec<&str> = queries.filter_map(|target| target["expr"].as_str()).collect();
+        assert!(queries.len() >= 12);
+        for query in queries {
+            let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let named: Vec<&str> =
+                words.filter(|word| word.starts_with("gleaner_") || word.starts_with("process_")).collect();
+            assert!(!named.is_empty(), "{query}");
+            for name in named {
+                let there = text.lines().any(|line| line.split(['{', ' ']).next() == Some(name));
+                assert!(there, "{name} of '{query}'");
+            }
+        }
     }
 }

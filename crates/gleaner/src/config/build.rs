@@ -1,7 +1,7 @@
 //! From checked values to [`Config`], and the rules that concern more than one value.
 
-use std::num::NonZeroU32;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::num::TryFromIntError;
 
 use gleaner_core::overlay::{self, PolicyError, PolicyOverlay};

@@ -23,9 +23,7 @@ use crate::log::Shown;
 use crate::metrics::add;
 use crate::read::article::{Article, extract};
 use crate::read::{Page, text};
-use crate::store::{
-    ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Release, Source,
-};
+use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Release, Source};
 
 /// A post as far as the index or the feed knows it, kept until its page is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

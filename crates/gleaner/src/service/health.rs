@@ -42,7 +42,9 @@ impl Service {
     /// Looks at the database and the scheduler.
     pub async fn readiness(&self) -> Readiness {
         let database = match self.store.meta("last_seq").await {
-            Ok(_) => Check { name: "database", ok: true, detail: "it answers, and its schema is ours".into() },
+            Ok(_) => {
+                Check { name: "database", ok: true, detail: "it answers, and its schema is ours".into() }
+            }
             Err(error) => Check { name: "database", ok: false, detail: error.to_string() },
         };
         let scheduler = self.metrics.tick_age().map(|age| Check {

@@ -85,7 +85,16 @@ impl Service {
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
-        Self { store, config, clock, chance, vault, gate: Gate::default(), metrics: Arc::default(), counted: Counted::default() }
+        Self {
+            store,
+            config,
+            clock,
+            chance,
+            vault,
+            gate: Gate::default(),
+            metrics: Arc::default(),
+            counted: Counted::default(),
+        }
     }
 
     /// The use cases, as this one.

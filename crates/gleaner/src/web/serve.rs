@@ -25,7 +25,11 @@ const GRACE: Duration = Duration::from_secs(10);
 const BREATH: Duration = Duration::from_millis(100);
 
 /// Answers requests until `stop` is there, and then those that are under way.
-pub async fn serve(listener: TcpListener, web: &Web, stop: impl Future<Output = ()> + Send) -> std::io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    web: &Web,
+    stop: impl Future<Output = ()> + Send,
+) -> std::io::Result<()> {
     let mut stop = std::pin::pin!(stop);
     let router = router(web);
     let room = Arc::new(Semaphore::new(web.service.config().api.max_connections as usize));

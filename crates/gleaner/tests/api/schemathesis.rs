@@ -19,7 +19,8 @@ fn examples() -> String {
 
 /// Where `scripts/setup` puts it.
 fn program() -> PathBuf {
-    let usual = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/schemathesis/bin/schemathesis"));
+    let usual =
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/schemathesis/bin/schemathesis"));
     std::env::var_os("SCHEMATHESIS").map_or_else(usual, PathBuf::from)
 }
 

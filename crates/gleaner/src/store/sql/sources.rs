@@ -63,7 +63,8 @@ impl Sources for Sql {
 
     async fn count_by_status(&self) -> Result<Vec<(Status, u64)>> {
         let query = Query::new("SELECT status, COUNT(*) FROM source_state GROUP BY status");
-        let found = self.all(query, |row| Ok((row.try_get::<String, _>(0)?, row.try_get::<i64, _>(1)?))).await?;
+        let found =
+            self.all(query, |row| Ok((row.try_get::<String, _>(0)?, row.try_get::<i64, _>(1)?))).await?;
         let count = |status: Status| {
             let found = found.iter().find(|(name, _)| name == status.name());
             found.map_or(0, |(_, count)| u64::try_from(*count).unwrap_or(0))

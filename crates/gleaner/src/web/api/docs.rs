@@ -104,7 +104,8 @@ fn one(path: &str, method: &str, operation: &Value) -> String {
     }
     html.push_str("<h4>Answers</h4><table>");
     for (status, response) in operation["responses"].as_object().into_iter().flatten() {
-        let types: String = response["content"].as_object().into_iter().flatten().map(|(k, b)| typed(k, b)).collect();
+        let types: String =
+            response["content"].as_object().into_iter().flatten().map(|(k, b)| typed(k, b)).collect();
         let _ = write!(html, "<tr><td>{status}<td>{}<td>{types}", escaped(&response["description"]));
     }
     html.push_str("</table></details>");

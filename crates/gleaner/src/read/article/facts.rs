@@ -83,6 +83,7 @@ impl Facts {
                 _ => facts.seen(&node, &element),
             }
         }
+        facts.base.get_or_insert_with(|| url.clone());
         facts.linked_data = LinkedData::read(scripts.iter().map(|script| &**script));
         facts.site_name = facts.meta_of(&["og:site_name", "application-name", "al:android:app_name"]);
         if facts.site_name.is_none() {
@@ -193,17 +194,17 @@ impl Facts {
         self.metas.iter().filter(move |(name, _)| name.contains(part)).map(|(_, content)| content.as_str())
     }
 
+    /// The address that the page gives itself.
     pub(super) fn canonical(&self) -> Option<String> {
-        let base = self.base.clone().or_else(|| Url::parse(&format!("https://{}/", self.host)).ok())?;
         let stated = self.canonical.clone().or_else(|| self.meta_of(&["og:url"]))?;
-        absolute(&stated, &base).map(String::from)
+        absolute(&stated, self.base.as_ref()?).map(String::from)
     }
 
+    /// The lead image.
     pub(super) fn image(&self) -> Option<String> {
-        let base = self.base.clone().or_else(|| Url::parse(&format!("https://{}/", self.host)).ok())?;
         let names = ["og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src"];
         let stated = self.meta_of(&names).or_else(|| self.linked_data.image())?;
-        absolute(&stated, &base).map(String::from)
+        absolute(&stated, self.base.as_ref()?).map(String::from)
     }
 }
 

@@ -14,7 +14,7 @@ const LONGEST: usize = 500;
 
 /// The title of a page.
 pub(super) fn of(facts: &Facts) -> Option<String> {
-    let declared = declared(facts);
+    let declared = declared(facts).filter(|declared| !says_nothing(declared, facts));
     let shown = shown(facts, declared.as_deref());
     let mut title = shown.or(declared).or_else(|| facts.headings.first().cloned())?;
     title.truncate(title.floor_char_boundary(LONGEST));
@@ -40,6 +40,11 @@ fn declared(facts: &Facts) -> Option<String> {
         (Some(stated), Some(tag)) if is_site(&stated, facts) && !is_site(&tag, facts) => Some(tag),
         (stated, from_tag) => stated.filter(|title| !title.is_empty()).or(from_tag),
     }
+}
+
+/// A declared title that says no more than where one is, where the page shows another.
+fn says_nothing(declared: &str, facts: &Facts) -> bool {
+    is_site(declared, facts) && facts.headings.iter().any(|heading| !is_site(heading, facts))
 }
 
 /// The heading that shows what is declared, in perhaps other words.

@@ -5,6 +5,7 @@ use dom_query::NodeRef;
 
 use super::dates::in_text;
 use super::facts::{attribute, folded};
+use super::wording::same_words;
 
 /// Lines longer than this are text, whatever they begin with.
 const SHORT: usize = 200;
@@ -48,7 +49,7 @@ const APPEALS: &[&str] = &[
 ];
 
 /// Takes out of an article what is not its text.
-pub(super) fn trim(root: &NodeRef<'_>) {
+pub(super) fn trim(root: &NodeRef<'_>, title: Option<&str>) {
     let leaves = leaves(root);
     let mut kept = Vec::with_capacity(leaves.len());
     for leaf in leaves {
@@ -59,7 +60,9 @@ pub(super) fn trim(root: &NodeRef<'_>) {
         }
     }
     let above = kept.iter().take(ABOVE).take_while(|leaf| !leaf.is_prose());
-    above.filter(|leaf| leaf.is_byline()).for_each(|leaf| leaf.node.remove_from_parent());
+    above
+        .filter(|leaf| leaf.is_byline() || leaf.is_title(title))
+        .for_each(|leaf| leaf.node.remove_from_parent());
     let behind = kept.iter().rev().take_while(|leaf| leaf.is_behind());
     behind.for_each(|leaf| leaf.node.remove_from_parent());
 }
@@ -182,6 +185,11 @@ impl Leaf<'_> {
     /// Whether it is a paragraph to read.
     fn is_prose(&self) -> bool {
         self.text.len() > 120 && self.linked * 2 < self.text.len()
+    }
+
+    /// Whether, above the text, it is its title.
+    fn is_title(&self, title: Option<&str>) -> bool {
+        self.heading && title.is_some_and(|title| same_words(title, &self.text))
     }
 
     /// Whether, above the text, it tells who wrote it, when, or how long it takes to read.

@@ -66,10 +66,10 @@ const WORDS: &[(Names, &[&str])] = &[
     (Names::FURNITURE, &[
         "addthis", "addtoany", "adsbygoogle", "advert", "advertisement", "advertisements",
         "breadcrumb", "breadcrumbs", "byline", "commentlist", "comments", "copyright", "disqus",
-        "gdpr", "mc4wp", "newsletter", "optin", "outbrain", "pagination", "paywall", "promo",
+        "gdpr", "mc4wp", "newsletter", "optin", "outbrain", "pagination", "promo",
         "promos", "pullquote", "recirc", "recirculation", "relatedposts", "respond",
         "share", "sharebar", "sharedaddy", "sharethis", "sharing", "sidebar", "signup", "skyscraper",
-        "social", "socials", "sponsored", "subscribe", "taboola", "teaser", "teasers", "trending",
+        "social", "socials", "sponsored", "subscribe", "taboola", "trending",
         "yarpp", "zergnet",
     ]),
     (Names::COMMENTS, &["commentlist", "comments", "disqus", "respond"]),

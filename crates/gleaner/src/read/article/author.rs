@@ -93,7 +93,14 @@ fn near(text: &str) -> Option<String> {
 }
 
 fn first_name(lines: &str) -> Option<String> {
-    lines.lines().find_map(name)
+    lines.lines().find_map(|line| name(line).filter(|name| !is_sentence(name)))
+}
+
+/// Whether most words are such as names do not have.
+fn is_sentence(name: &str) -> bool {
+    let lower = name.split_whitespace().filter(|word| word.starts_with(char::is_lowercase)).count();
+    let all = name.split_whitespace().count();
+    all > 2 && lower * 2 > all
 }
 
 /// Two to four words, each with a capital.

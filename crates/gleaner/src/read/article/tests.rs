@@ -96,6 +96,7 @@ fn authors() {
     check("", "<div class=post-author-name>Jane Doe</div>", Some("Jane Doe"));
     check("", "<h1>T</h1><p>Written by Jane Doe | May 17, 2024</p>", Some("Jane Doe"));
     check("", "<span class=byline>Von Jana Dorn, 17. Mai 2024</span>", None);
+    check("", "<div class=author>This review is posted in</div>", None);
     check("", "<div class=comments><a rel=author>A reader</a></div>", None);
     let linked = |author: &str| {
         format!("<script type=application/ld+json>{{\"@type\":\"Article\",\"author\":{author}}}</script>")

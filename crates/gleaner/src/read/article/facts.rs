@@ -12,6 +12,9 @@ use super::wording::overlap;
 /// Lists are cut to this: no honest page has more that matters, and each entry costs time.
 const MOST: usize = 200;
 
+/// What is longer is no heading.
+const LONGEST_HEADING: usize = 1000;
+
 /// So many bytes of text behind the first heading may hold the date.
 const NEAR: usize = 1500;
 
@@ -61,7 +64,7 @@ pub(super) struct Byline {
 impl Facts {
     pub(super) fn of(document: &Document, url: &Url) -> Self {
         let mut facts = Self { host: url.host_str().unwrap_or_default().to_owned(), ..Self::default() };
-        let mut scripts = Vec::new();
+        let (mut scripts, mut headings) = (Vec::new(), 0);
         for node in document.root().descendants_it() {
             if node.is_text() {
                 facts.text(&node);
@@ -77,8 +80,9 @@ impl Facts {
                 "link" => facts.link(&element),
                 "title" if facts.title.is_empty() => facts.title = folded(&node.text()),
                 "script" => scripts.push(node.text()),
-                name @ ("h1" | "h2" | "h3") if facts.headings.len() < MOST => {
-                    facts.heading(&node, name == "h1")
+                name @ ("h1" | "h2" | "h3") if headings < MOST => {
+                    headings += 1;
+                    facts.heading(&node, name == "h1");
                 }
                 _ => facts.seen(&node, &element),
             }
@@ -95,7 +99,7 @@ impl Facts {
     /// Text is kept from the first heading on, and again from one that is the page's title.
     fn heading(&mut self, node: &NodeRef<'_>, first_rank: bool) {
         let text = folded(&node.text());
-        if text.is_empty() {
+        if text.is_empty() || text.len() > LONGEST_HEADING {
             return;
         }
         if (first_rank && !self.anchored)

@@ -159,8 +159,8 @@ impl Names {
     fn read(&mut self, value: &[u8]) {
         for name in value.split(u8::is_ascii_whitespace) {
             // What a post is about, not what it is.
-            if !name.starts_with(b"category-") && !(name.starts_with(b"tag-") && !name.starts_with(b"tag-li"))
-            {
+            let topic = name.starts_with(b"category-") || name.starts_with(b"tag-");
+            if !topic || name.starts_with(b"tag-li") {
                 self.read_name(name);
             }
             // In longer names the word may mean anything.

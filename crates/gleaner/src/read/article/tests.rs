@@ -87,6 +87,7 @@ fn authors() {
         Some("Jane Doe"),
     );
     check("<meta property='article:author' content='https://f.example/jane'>", "", None);
+    check("<meta name=author content='Team 47'>", "", Some("Team 47"));
     check("<meta name=author content=admin>", "<p class=byline>By Jane Doe</p>", Some("Jane Doe"));
     check(
         "<meta property=og:site_name content=Valley><meta name=author content=Valley>",
@@ -258,6 +259,14 @@ fn hostile_pages_take_bounded_time() {
         ("scripts", "<script type=application/ld+json>{\"@type\":\"Article\"}</script>".repeat(5000)),
         ("breaks", "text<br><br>".repeat(10_000)),
         ("title", format!("<title>{}</title><h1>{}</h1>", "a | ".repeat(20_000), "a ".repeat(20_000))),
+        ("long headings", {
+            let words: String = (0..30_000).map(|n| format!("w{n} ")).collect();
+            format!("<title>{words}</title><h1>{words}</h1>")
+        }),
+        (
+            "subheadings",
+            "<title>a b c d e f g h</title>".to_owned() + &"<h2>i j k l m n o p</h2>".repeat(20_000),
+        ),
         ("metas", "<meta name=author content=http://x>".repeat(20_000)),
     ];
     for (name, html) in &pages {

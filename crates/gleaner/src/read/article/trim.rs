@@ -48,6 +48,29 @@ const APPEALS: &[&str] = &[
     "©", "click here to subscribe",
 ];
 
+/// What lines begin with that name who took a picture.
+#[rustfmt::skip]
+const CREDITS: &[&str] = &[
+    "photo:", "photo by", "photo credit", "photograph:", "photograph by", "image:", "image credit",
+    "image via", "image source", "picture:", "(photo by", "(image credit", "foto:", "credit:",
+    "photo courtesy", "photos by", "photos:",
+];
+
+/// What such lines end with.
+#[rustfmt::skip]
+const AGENCIES: &[&str] = &[
+    "/getty images", "/ getty images", "via getty images", "(getty images)", "/afp", "/reuters",
+    "/ap photo",
+];
+
+/// Elements that hold paragraphs or are some.
+#[rustfmt::skip]
+const BLOCKS: &[&str] = &[
+    "p", "div", "li", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "tr", "td", "th", "section",
+    "article", "blockquote", "pre", "dl", "dt", "dd", "figure", "header", "footer", "aside", "main",
+    "tbody",
+];
+
 /// Takes out of an article what is not its text.
 pub(super) fn trim(root: &NodeRef<'_>, title: Option<&str>) {
     let leaves = leaves(root);
@@ -100,36 +123,7 @@ fn leaves<'a>(root: &NodeRef<'a>) -> Vec<Leaf<'a>> {
 }
 
 fn is_block(name: &str) -> bool {
-    matches!(
-        name,
-        "p" | "div"
-            | "li"
-            | "h1"
-            | "h2"
-            | "h3"
-            | "h4"
-            | "h5"
-            | "h6"
-            | "ul"
-            | "ol"
-            | "table"
-            | "tr"
-            | "td"
-            | "th"
-            | "section"
-            | "article"
-            | "blockquote"
-            | "pre"
-            | "dl"
-            | "dt"
-            | "dd"
-            | "figure"
-            | "header"
-            | "footer"
-            | "aside"
-            | "main"
-            | "tbody"
-    )
+    BLOCKS.contains(&name)
 }
 
 fn is_furniture(leaf: &Leaf<'_>) -> bool {
@@ -149,36 +143,9 @@ fn is_furniture(leaf: &Leaf<'_>) -> bool {
 
 /// `Photo: Jane Doe / Agency`.
 fn is_credit(lower: &str) -> bool {
-    let begins = [
-        "photo:",
-        "photo by",
-        "photo credit",
-        "photograph:",
-        "photograph by",
-        "image:",
-        "image credit",
-        "image via",
-        "image source",
-        "picture:",
-        "(photo by",
-        "(image credit",
-        "foto:",
-        "credit:",
-        "photo courtesy",
-        "photos by",
-        "photos:",
-    ];
-    let ends = [
-        "/getty images",
-        "/ getty images",
-        "via getty images",
-        "(getty images)",
-        "/afp",
-        "/reuters",
-        "/ap photo",
-    ];
     lower.len() < 150
-        && (begins.iter().any(|b| lower.starts_with(b)) || ends.iter().any(|e| lower.ends_with(e)))
+        && (CREDITS.iter().any(|credit| lower.starts_with(credit))
+            || AGENCIES.iter().any(|name| lower.ends_with(name)))
 }
 
 impl Leaf<'_> {

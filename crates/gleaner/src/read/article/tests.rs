@@ -182,7 +182,7 @@ fn addresses_that_are_not_of_the_web_are_none() {
 fn furniture_is_left_out() {
     let check = |furniture: &str| {
         let html = format!(
-            "<article><h1>News</h1><p>{PROSE}</p><p>{PROSE}</p>{furniture}<p>{PROSE}</p><p>{PROSE}</p></article>"
+            "<article><h1>News</h1><p>{PROSE} 1</p><p>{PROSE} 2</p>{furniture}<p>{PROSE} 3</p><p>{PROSE} 4</p></article>"
         );
         let article = article(&html);
         assert!(article.text.starts_with("A paragraph") && !article.text.contains("NOT"), "{}", article.text);
@@ -203,6 +203,15 @@ fn furniture_is_left_out() {
 }
 
 #[test]
+fn what_is_repeated_is_told_once() {
+    let other = PROSE.replace("paragraph", "sentence");
+    let html =
+        format!("<article><p>{PROSE}</p><p>{other}</p><p>{PROSE}</p><p>Short.</p><p>Short.</p></article>");
+    let text = article(&html).text;
+    assert_eq!((text.matches("A paragraph").count(), text.matches("Short.").count()), (1, 2), "{text}");
+}
+
+#[test]
 fn what_only_sounds_like_furniture_stays() {
     let html = format!(
         "<body><div class='share sidebar' hidden><p>{PROSE}</p><p>{PROSE}</p><p>{PROSE}</p></div></body>"
@@ -212,7 +221,8 @@ fn what_only_sounds_like_furniture_stays() {
 
 #[test]
 fn what_the_page_says_is_its_article_is_not_lost() {
-    let sections = format!("<section class=x><div><p>{PROSE}</p></div></section>").repeat(12);
+    let section = |n: usize| format!("<section class=x><div><p>{PROSE} {n}</p></div></section>");
+    let sections: String = (0..12).map(section).collect();
     let html = format!("<body><article>{sections}</article><div><p>{PROSE}</p></div></body>");
     assert!(article(&html).text.matches("A paragraph").count() >= 11);
 }

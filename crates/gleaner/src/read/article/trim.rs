@@ -1,6 +1,8 @@
 //! What remains around and between the paragraphs of an article, and is not its text: bylines above it, pointers to
 //! other articles within, appeals behind it.
 
+use std::collections::HashSet;
+
 use dom_query::NodeRef;
 
 use super::dates::in_text;
@@ -9,6 +11,9 @@ use super::wording::same_words;
 
 /// Lines longer than this are text, whatever they begin with.
 const SHORT: usize = 200;
+
+/// Paragraphs longer than this are kept once.
+const REPEATED: usize = 100;
 
 /// How many blocks above the text are looked at.
 const ABOVE: usize = 6;
@@ -75,8 +80,11 @@ const BLOCKS: &[&str] = &[
 pub(super) fn trim(root: &NodeRef<'_>, title: Option<&str>) {
     let leaves = leaves(root);
     let mut kept = Vec::with_capacity(leaves.len());
+    let mut read = HashSet::new();
     for leaf in leaves {
-        if is_furniture(&leaf) {
+        // Nobody writes a long paragraph twice; layouts repeat them.
+        let again = leaf.text.len() > REPEATED && !read.insert(leaf.text.clone());
+        if again || is_furniture(&leaf) {
             leaf.node.remove_from_parent();
         } else {
             kept.push(leaf);

@@ -3,6 +3,7 @@
 mod config;
 mod keys;
 mod links;
+mod extract;
 mod policy;
 mod polling;
 

@@ -82,7 +82,7 @@ pub(super) fn contact(text: &str) -> Option<String> {
 /// A secret that is worth the name: long, and not a few letters over and over.
 pub(super) fn secret(text: &str) -> Option<String> {
     let distinct = text.bytes().collect::<std::collections::BTreeSet<u8>>().len();
-    (text.len() >= SECRET_BYTES && distinct >= 10).then(|| text.to_owned())
+    (text.len() >= SECRET_BYTES && distinct >= 8).then(|| text.to_owned())
 }
 
 /// A key to encrypt with.

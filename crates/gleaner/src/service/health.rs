@@ -34,9 +34,12 @@ pub struct Readiness {
     pub checks: Vec<Check>,
 }
 
+/// How many sources there are of each status.
+type Counts = Vec<(Status, u64)>;
+
 /// The counts of sources, and when they were made.
 #[derive(Default)]
-pub(super) struct Counted(Mutex<Option<(Instant, Vec<(Status, u64)>)>>);
+pub(super) struct Counted(Mutex<Option<(Instant, Counts)>>);
 
 impl Service {
     /// Looks at the database and the scheduler.
@@ -64,7 +67,7 @@ impl Service {
 
 impl By<'_> {
     /// How many sources there are of each status; up to ten seconds old.
-    pub async fn status_counts(&self) -> Result<Vec<(Status, u64)>, ServiceError> {
+    pub async fn status_counts(&self) -> Result<Counts, ServiceError> {
         self.actor.must(Scope::Read)?;
         let lock = || self.counted.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((at, counts)) = &*lock()

@@ -1,9 +1,9 @@
 //! The command line from outside: the real binary, a clean environment, a directory of its own.
 
 mod config;
+mod extract;
 mod keys;
 mod links;
-mod extract;
 mod policy;
 mod polling;
 

@@ -22,7 +22,7 @@ use crate::fetch::Request;
 use crate::log::Shown;
 use crate::read::article::{Article, extract};
 use crate::read::{Page, text};
-use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, NewArticleWork, Release, Source};
+use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Release, Source};
 
 /// A post as far as the index or the feed knows it, kept until its page is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +76,8 @@ pub(super) async fn article(
     let free_at = turn.end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
     let release = released.then_some(Release { lease: turn.lease, free_at });
     let commit = ArticleCommit { lease: turn.lease, work_id: work.id, at: now, host_hold_until, outcome };
-    inner.recorder.commit_article(commit, release).await?;
-    Ok(Polled { released })
+    let committed = inner.recorder.commit_article(commit, release).await?;
+    Ok(Polled { released, stored: matches!(committed, Committed::Stored { .. }) })
 }
 
 async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Result<Article, Failure> {

@@ -5,6 +5,7 @@ mod client;
 mod doors;
 mod feed_active;
 mod polling;
+mod schemathesis;
 mod sources;
 
 /// Makes two tests of each, one a database.

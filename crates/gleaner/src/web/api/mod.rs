@@ -2,6 +2,8 @@
 
 mod bulk;
 mod collections;
+mod docs;
+mod health;
 mod login;
 mod openapi;
 mod source_actions;
@@ -17,10 +19,11 @@ use super::Web;
 
 /// Every route, with its description.
 pub(super) fn routes() -> OpenApiRouter<Web> {
-    OpenApiRouter::with_openapi(openapi::Document::openapi()).nest(
+    OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(health::routes()).nest(
         "/api/v1",
         OpenApiRouter::new()
             .merge(openapi::routes())
+            .merge(docs::routes())
             .merge(login::routes())
             .merge(tokens::routes())
             .merge(users::routes())

@@ -4,37 +4,46 @@
 
 mod access;
 mod actor;
+mod bulk;
+mod edit;
 mod error;
+mod explain;
 mod extraction;
+mod fields;
 mod hand;
 mod health;
 mod jwt;
 mod keys;
 mod links;
 mod people;
+mod polling;
 mod sources;
 mod trial;
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gleaner_core::time::Time;
 
 pub use crate::fetch::Credential;
-pub use crate::store::{Collection, Source, SourceFilter, StoreError, Token, TokenKind, User};
+pub use crate::store::{Collection, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User};
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
+pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
 pub use error::{Checks, ServiceError, Wrong};
 pub use extraction::{Extraction, extract_html, extract_url};
+pub use fields::SourceFields;
+pub use gleaner_core::explain::Explanation;
 pub use health::{Check, Readiness};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
+pub use polling::{PollRequest, PolledNow};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
-use crate::engine::{Context, Engine, Readers};
+use crate::engine::{Context, Engine, Poller, Readers};
 use crate::fetch::{Fetcher, Outside};
 use crate::metrics::Metrics;
 use crate::store::{self, Options, Store};
@@ -50,6 +59,8 @@ pub struct Service {
     chance: Chance,
     vault: Vault,
     gate: Gate,
+    /// Polls by hand; made when it is first needed.
+    poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
     counted: Counted,
 }
@@ -94,6 +105,7 @@ impl Service {
             gate: Gate::default(),
             metrics: Arc::default(),
             counted: Counted::default(),
+            poller: OnceLock::new(),
         }
     }
 
@@ -123,7 +135,23 @@ impl Service {
 
     /// An engine that polls this service's sources; `owner` names it among workers.
     pub fn engine(&self, owner: &str) -> Result<Engine, ServiceError> {
-        let context = Context {
+        let engine = Engine::new(self.context()?, owner);
+        // Polls by hand share its client and its writer.
+        let _ = self.poller.set(engine.poller());
+        Ok(engine)
+    }
+
+    fn poller(&self) -> Result<&Poller, ServiceError> {
+        if let Some(poller) = self.poller.get() {
+            return Ok(poller);
+        }
+        let owner = format!("{} by hand", std::process::id());
+        let poller = Poller::new(self.context()?, owner);
+        Ok(self.poller.get_or_init(|| poller))
+    }
+
+    fn context(&self) -> Result<Context, ServiceError> {
+        Ok(Context {
             store: Arc::clone(&self.store),
             fetcher: Fetcher::new(&self.config.fetch, &Outside::default())?,
             config: self.config.clone(),
@@ -131,7 +159,6 @@ impl Service {
             chance: Chance::new(),
             readers: Readers::default(),
             metrics: Arc::clone(&self.metrics),
-        };
-        Ok(Engine::new(context, owner))
+        })
     }
 }

@@ -10,6 +10,7 @@ mod postgres;
 mod records;
 mod sqlite;
 mod types;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,6 +42,10 @@ pub trait Work: Send + Sync {
 
     /// Leases the host of one source, due or not, with that source alone; none where somebody else has it.
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>>;
+
+    /// Makes an enabled source due, as a person asks for it, without raising its fence; tells the lease that its host
+    /// is under at that time, if it is.
+    async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>>;
 
     /// Keeps leases until then; returns those that are still ours.
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>>;
@@ -205,6 +210,10 @@ pub trait Upkeep: Send + Sync {
 
     /// Numbers events that are committed but not numbered yet; how many.
     async fn number_events(&self, limit: u32) -> Result<u64>;
+
+    /// Takes the posts that so many numbered events tell of into the full text, and out of it what is gone; how many
+    /// events. None: it is up to date, or somebody else is at it.
+    async fn index_posts(&self, limit: u32) -> Result<u64>;
 
     /// Numbered events after that place in the stream.
     async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>>;

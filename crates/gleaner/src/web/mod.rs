@@ -8,6 +8,7 @@ mod auth;
 mod json;
 mod limits;
 mod list;
+mod params;
 mod problem;
 mod serve;
 

@@ -3,7 +3,10 @@
 mod access;
 mod client;
 mod doors;
+mod feed_active;
+mod polling;
 mod schemathesis;
+mod sources;
 
 /// Makes two tests of each, one a database.
 macro_rules! on_both {

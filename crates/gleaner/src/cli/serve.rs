@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::{Context, Failure};
 use crate::web::{self, Web};
@@ -30,18 +30,24 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
         writeln!(context.out, "Log in for the first time: {base}/login?code={}", code.expose())?;
         context.out.flush()?;
     }
-    let stopping = Arc::new(Notify::new());
-    let stopped = Arc::clone(&stopping);
-    let web = Web { service };
-    let answering = web::serve(listener, &web, async move { stopped.notified().await });
+    let (stopping, stopped) = watch::channel(false);
+    let web = Web { service: Arc::clone(&service) };
+    let answering = web::serve(listener, &web, until(stopped.clone()));
+    let telling = service.dispatch(until(stopped));
     let polling = async {
         engine.run(stop()).await;
-        stopping.notify_one();
+        stopping.send_replace(true);
     };
-    let (answered, ()) = tokio::join!(answering, polling);
+    let (answered, (), ()) = tokio::join!(answering, telling, polling);
     answered?;
     tracing::info!("gleaner has stopped");
     Ok(())
+}
+
+/// Until it is said that all is to stop.
+async fn until(mut stopped: watch::Receiver<bool>) {
+    // Whoever could say so is gone: that is the end, too.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {

@@ -10,10 +10,12 @@ mod batch;
 mod cleanup;
 mod credential;
 mod host;
+mod outbox;
 mod poll;
 mod record;
 mod reschedule;
 mod scheduler;
+mod told;
 mod x;
 
 use std::collections::HashMap;
@@ -30,7 +32,9 @@ use tokio::sync::{Notify, Semaphore};
 pub use attempt::{Reader, Readers};
 pub use credential::{X, seal_credential, seal_key};
 pub use host::host_key;
+pub use outbox::Outbox;
 pub use scheduler::{Engine, Ticked};
+pub use told::{Told, ToldSource, tell};
 
 use crate::clock::{Chance, Clock};
 use crate::config::Config;

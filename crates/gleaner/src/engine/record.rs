@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gleaner_core::identity::Seen;
+use tokio::sync::Notify;
 
 use super::batch::Batcher;
 use crate::store::{self, ArticleCommit, Commit, Committed, Release, Store, StoreError};
@@ -50,11 +51,17 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn start(store: &Arc<dyn Store>) -> Self {
+    /// Starts the writer; `committed` hears of every batch.
+    pub(super) fn start(store: &Arc<dyn Store>, committed: &Arc<Notify>) -> Self {
         let [polls, articles, reader] = [0, 1, 2].map(|_| Arc::clone(store));
+        let [of_polls, of_articles] = [0, 1].map(|_| Arc::clone(committed));
         Self {
-            polls: Batcher::start(COMMITS, move |records| write(Arc::clone(&polls), records)),
-            articles: Batcher::start(COMMITS, move |records| write(Arc::clone(&articles), records)),
+            polls: Batcher::start(COMMITS, move |records| {
+                write(Arc::clone(&polls), records, Arc::clone(&of_polls))
+            }),
+            articles: Batcher::start(COMMITS, move |records| {
+                write(Arc::clone(&articles), records, Arc::clone(&of_articles))
+            }),
             known: Batcher::start(KNOWN, move |ids| load(Arc::clone(&reader), ids)),
         }
     }
@@ -93,7 +100,11 @@ fn gone() -> Arc<StoreError> {
     Arc::new(StoreError::NotFound { entity: "worker", key: "that records polls".into() })
 }
 
-async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Vec<Shared<Committed>> {
+async fn write<V: Verdict>(
+    store: Arc<dyn Store>,
+    records: Vec<Record<V>>,
+    committed: Arc<Notify>,
+) -> Vec<Shared<Committed>> {
     let mut verdicts = Vec::with_capacity(records.len());
     let (mut releases, mut has_verdict) = (Vec::new(), Vec::with_capacity(records.len()));
     for record in records {
@@ -112,6 +123,7 @@ async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Ve
             verdicts.iter().map(|_| Err(Arc::clone(&error))).collect()
         }
     };
+    committed.notify_one();
     let mut results = results.into_iter();
     has_verdict
         .into_iter()

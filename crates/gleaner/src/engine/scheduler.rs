@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use gleaner_core::schedule::LONGEST_HOLD;
 use gleaner_core::time::{Span, Time};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
 use super::cleanup::Cleaner;
@@ -49,7 +49,12 @@ pub struct Ticked {
 impl Engine {
     /// An engine that has done nothing yet; `owner` names it among workers.
     pub fn new(cx: Context, owner: impl Into<String>) -> Self {
-        let recorder = Recorder::start(&cx.store);
+        Self::telling(cx, owner, Arc::default())
+    }
+
+    /// The same; `committed` hears of every commit.
+    pub fn telling(cx: Context, owner: impl Into<String>, committed: Arc<Notify>) -> Self {
+        let recorder = Recorder::start(&cx.store, &committed);
         let concurrency = cx.config.fetch.concurrency as usize;
         let inner = Inner {
             recorder,

@@ -5,6 +5,7 @@
 mod access;
 mod actor;
 mod error;
+mod events;
 mod extraction;
 mod hand;
 mod jwt;
@@ -19,11 +20,13 @@ use std::sync::Arc;
 
 use gleaner_core::time::Time;
 
+pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
-pub use crate::store::{Collection, Source, SourceFilter, StoreError, Token, TokenKind, User};
+pub use crate::store::{Collection, NewEvent, Source, SourceFilter, StoreError, Token, TokenKind, User};
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
 pub use error::{Checks, ServiceError, Wrong};
+pub use events::{EventQuery, EventStream, News};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
@@ -32,7 +35,7 @@ pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
-use crate::engine::{Context, Engine, Readers};
+use crate::engine::{Context, Engine, Outbox, Readers};
 use crate::fetch::{Fetcher, Outside};
 use crate::store::{self, Options, Store};
 use crate::vault::Vault;
@@ -46,6 +49,7 @@ pub struct Service {
     chance: Chance,
     vault: Vault,
     gate: Gate,
+    outbox: Outbox,
 }
 
 /// The use cases, as somebody who may or may not do them.
@@ -79,7 +83,8 @@ impl Service {
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
-        Self { store, config, clock, chance, vault, gate: Gate::default() }
+        let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
+        Self { store, config, clock, chance, vault, gate: Gate::default(), outbox }
     }
 
     /// The use cases, as this one.
@@ -116,6 +121,6 @@ impl Service {
             chance: Chance::new(),
             readers: Readers::default(),
         };
-        Ok(Engine::new(context, owner))
+        Ok(Engine::telling(context, owner, self.outbox.committed()))
     }
 }

@@ -5,6 +5,7 @@
 //! decisions. What is due, new or set aside comes from `gleaner_core`; a store only remembers, atomically.
 
 mod error;
+mod events;
 mod migrate;
 mod postgres;
 mod records;
@@ -20,6 +21,7 @@ use gleaner_core::identity::Seen;
 use gleaner_core::time::Time;
 
 pub use error::StoreError;
+pub use events::*;
 pub use records::*;
 pub use types::*;
 
@@ -27,9 +29,9 @@ pub use types::*;
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// A store of everything.
-pub trait Store: Work + Sources + Content + People + Access + Upkeep {}
+pub trait Store: Work + Sources + Content + Events + People + Access + Upkeep {}
 
-impl<T: Work + Sources + Content + People + Access + Upkeep> Store for T {}
+impl<T: Work + Sources + Content + Events + People + Access + Upkeep> Store for T {}
 
 /// Due work, under leases, and what became of it.
 #[async_trait]
@@ -198,12 +200,6 @@ pub trait Access: Send + Sync {
 pub trait Upkeep: Send + Sync {
     /// Deletes one batch of what is too old.
     async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned>;
-
-    /// Numbers events that are committed but not numbered yet; how many.
-    async fn number_events(&self, limit: u32) -> Result<u64>;
-
-    /// Numbered events after that place in the stream.
-    async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>>;
 
     /// The clock jumped: times and leases further ahead than `spread.longest` are drawn anew, and so is what is
     /// overdue, each source at a point of its own within its share of `spread.within`. How many sources that were.

@@ -52,6 +52,12 @@ pub async fn serve(
     web: &Web,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
+    let service = Arc::clone(&web.service);
+    let stop = async move {
+        stop.await;
+        // Streams are never done by themselves, and those that are under way would be waited for.
+        service.end_streams();
+    };
     axum::serve(listener, router(web)).with_graceful_shutdown(stop).await
 }
 

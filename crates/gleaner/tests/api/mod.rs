@@ -3,6 +3,7 @@
 mod access;
 mod client;
 mod doors;
+mod events;
 
 /// Makes two tests of each, one a database.
 macro_rules! on_both {

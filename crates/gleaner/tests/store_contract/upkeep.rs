@@ -20,6 +20,7 @@ fn cleanup(now: Time) -> Cleanup {
         seen_before: now - Span::from_days(90),
         polls_before: now - Span::from_days(30),
         polls_per_source: 2000,
+        events_before: now - Span::from_days(7),
         batch: 100,
     }
 }

@@ -14,7 +14,7 @@ use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, pu
 use crate::store::types::stored_hash;
 use crate::store::{Article, Content, NewArticle, Poll, PollRecord, Post, PostFilter, Result, StoreError};
 
-const POST: &str = "id, source_id, guid, url, title, author, published_at, content_hash, revision, created_at, \
+pub(super) const POST: &str = "id, source_id, guid, url, title, author, published_at, content_hash, revision, created_at, \
     updated_at, body, raw_content";
 const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
 const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
@@ -163,7 +163,7 @@ async fn create_article(
     Ok(Ok(id))
 }
 
-fn post(row: &Row) -> sqlx::Result<Post> {
+pub(super) fn post(row: &Row) -> sqlx::Result<Post> {
     Ok(Post {
         id: row.try_get("id")?,
         source_id: row.try_get("source_id")?,

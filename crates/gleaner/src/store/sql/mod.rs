@@ -7,6 +7,7 @@ mod articles;
 mod claim;
 mod commit;
 mod content;
+mod events;
 mod people;
 mod sources;
 mod state;

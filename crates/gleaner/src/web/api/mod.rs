@@ -1,6 +1,7 @@
 //! The resources, one file each: handlers, types, and what the API's document says of them.
 
 mod collections;
+mod events;
 mod login;
 mod openapi;
 mod tokens;
@@ -20,7 +21,8 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(login::routes())
             .merge(tokens::routes())
             .merge(users::routes())
-            .merge(collections::routes()),
+            .merge(collections::routes())
+            .merge(events::routes()),
     )
 }
 

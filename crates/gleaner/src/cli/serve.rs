@@ -16,7 +16,7 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
     crate::log::start(&context.loaded.config.log);
     let owner = format!("{}@{}", std::process::id(), hostname());
     let service = Arc::new(context.service().await?);
-    let engine = service.engine(&owner)?;
+    let (engine, sender) = (service.engine(&owner)?, service.sender(&owner)?);
     let config = &context.loaded.config;
     let listener = listen(config.api.listen).await?;
     let base = config.api.public_url.as_ref().map_or_else(
@@ -33,12 +33,13 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
     let (stopping, stopped) = watch::channel(false);
     let web = Web { service: Arc::clone(&service) };
     let answering = web::serve(listener, &web, until(stopped.clone()));
-    let telling = service.dispatch(until(stopped));
+    let telling = service.dispatch(until(stopped.clone()));
+    let sending = service.send_events(&sender, until(stopped));
     let polling = async {
         engine.run(stop()).await;
         stopping.send_replace(true);
     };
-    let (answered, (), ()) = tokio::join!(answering, telling, polling);
+    let (answered, (), (), ()) = tokio::join!(answering, telling, sending, polling);
     answered?;
     tracing::info!("gleaner has stopped");
     Ok(())

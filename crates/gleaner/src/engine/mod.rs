@@ -9,6 +9,7 @@ mod attempt;
 mod batch;
 mod cleanup;
 mod credential;
+mod delivery;
 mod host;
 mod outbox;
 mod poll;
@@ -16,6 +17,7 @@ mod record;
 mod reschedule;
 mod scheduler;
 mod told;
+mod webhooks;
 mod x;
 
 use std::collections::HashMap;
@@ -31,10 +33,12 @@ use tokio::sync::{Notify, Semaphore};
 
 pub use attempt::{Reader, Readers};
 pub use credential::{X, seal_credential, seal_key};
+pub use delivery::seal_webhook_secret;
 pub use host::host_key;
 pub use outbox::Outbox;
 pub use scheduler::{Engine, Ticked};
 pub use told::{Told, ToldSource, tell};
+pub use webhooks::Sender;
 
 use crate::clock::{Chance, Clock};
 use crate::config::Config;

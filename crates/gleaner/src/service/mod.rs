@@ -14,15 +14,19 @@ mod links;
 mod people;
 mod sources;
 mod trial;
+mod webhooks;
 
 use std::ops::Deref;
 use std::sync::Arc;
 
 use gleaner_core::time::Time;
+use tokio::sync::Notify;
 
 pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
-pub use crate::store::{Collection, NewEvent, Source, SourceFilter, StoreError, Token, TokenKind, User};
+pub use crate::store::{
+    Collection, Delivery, NewEvent, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+};
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
 pub use error::{Checks, ServiceError, Wrong};
@@ -32,6 +36,7 @@ pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
+pub use webhooks::{NewWebhook, WebhookEdit};
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
@@ -50,6 +55,8 @@ pub struct Service {
     vault: Vault,
     gate: Gate,
     outbox: Outbox,
+    /// Says that something is to be sent to a webhook.
+    send: Arc<Notify>,
 }
 
 /// The use cases, as somebody who may or may not do them.
@@ -84,7 +91,7 @@ impl Service {
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
         let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
-        Self { store, config, clock, chance, vault, gate: Gate::default(), outbox }
+        Self { store, config, clock, chance, vault, gate: Gate::default(), outbox, send: Arc::default() }
     }
 
     /// The use cases, as this one.

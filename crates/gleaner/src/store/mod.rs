@@ -11,6 +11,7 @@ mod postgres;
 mod records;
 mod sqlite;
 mod types;
+mod webhooks;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,14 +25,15 @@ pub use error::StoreError;
 pub use events::*;
 pub use records::*;
 pub use types::*;
+pub use webhooks::*;
 
 /// The result of a store's method.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// A store of everything.
-pub trait Store: Work + Sources + Content + Events + People + Access + Upkeep {}
+pub trait Store: Work + Sources + Content + Events + Webhooks + People + Access + Upkeep {}
 
-impl<T: Work + Sources + Content + Events + People + Access + Upkeep> Store for T {}
+impl<T: Work + Sources + Content + Events + Webhooks + People + Access + Upkeep> Store for T {}
 
 /// Due work, under leases, and what became of it.
 #[async_trait]
@@ -156,15 +158,6 @@ pub trait People: Send + Sync {
 
     /// A user's key for a service, encrypted.
     async fn credential(&self, owner_id: i64, service: &str) -> Result<Option<Vec<u8>>>;
-
-    /// Adds a webhook; its id is given.
-    async fn create_webhook(&self, webhook: &Webhook) -> Result<i64>;
-
-    /// All webhooks.
-    async fn webhooks(&self) -> Result<Vec<Webhook>>;
-
-    /// Deletes a webhook.
-    async fn delete_webhook(&self, id: i64) -> Result<()>;
 }
 
 /// What lets people and programs in.

@@ -522,6 +522,8 @@ pub struct Cleaned {
     pub polls: u64,
     /// Events.
     pub events: u64,
+    /// Rows of webhooks' logs.
+    pub deliveries: u64,
     /// Another batch is waiting.
     pub more: bool,
 }

@@ -4,6 +4,7 @@ mod access;
 mod client;
 mod doors;
 mod events;
+mod webhooks;
 
 /// Makes two tests of each, one a database.
 macro_rules! on_both {

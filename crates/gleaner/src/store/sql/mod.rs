@@ -12,6 +12,7 @@ mod people;
 mod sources;
 mod state;
 mod upkeep;
+mod webhooks;
 
 use gleaner_core::time::Time;
 use sqlx::{AssertSqlSafe, Executor, Row as _, Transaction};

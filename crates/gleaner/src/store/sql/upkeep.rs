@@ -7,6 +7,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::super::{EXPLAIN, PLAN_COLUMN};
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
+use super::webhooks::trim_deliveries;
 use super::{Query, Sql, Tx, id_pieces, ms, push_ids};
 use crate::store::{ClaimRequest, Cleaned, Cleanup, Result, SourceFilter, Spread, Upkeep};
 
@@ -109,8 +110,11 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     cleaned.seen = query.build().execute(&mut **tx).await?.rows_affected();
     cleaned.polls = sweep_polls(tx, cleanup).await?;
     cleaned.events = delete_events(tx, cleanup.events_before, batch).await?;
+    cleaned.deliveries = trim_deliveries(tx, cleanup.events_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
-    cleaned.more = [cleaned.articles, cleaned.posts, cleaned.seen, cleaned.events].into_iter().any(full);
+    cleaned.more = [cleaned.articles, cleaned.posts, cleaned.seen, cleaned.events, cleaned.deliveries]
+        .into_iter()
+        .any(full);
     Ok(cleaned)
 }
 

@@ -6,6 +6,7 @@ mod login;
 mod openapi;
 mod tokens;
 mod users;
+mod webhooks;
 
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,7 +23,8 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(tokens::routes())
             .merge(users::routes())
             .merge(collections::routes())
-            .merge(events::routes()),
+            .merge(events::routes())
+            .merge(webhooks::routes()),
     )
 }
 

@@ -7,6 +7,7 @@ mod actor;
 mod bulk;
 mod edit;
 mod error;
+mod events;
 mod explain;
 mod extraction;
 mod fields;
@@ -19,18 +20,24 @@ mod people;
 mod polling;
 mod sources;
 mod trial;
+mod webhooks;
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use gleaner_core::time::Time;
+use tokio::sync::Notify;
 
+pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
-pub use crate::store::{Collection, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User};
+pub use crate::store::{
+    Collection, Delivery, NewEvent, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+};
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
 pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
 pub use error::{Checks, ServiceError, Wrong};
+pub use events::{EventQuery, EventStream, News};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use fields::SourceFields;
 pub use gleaner_core::explain::Explanation;
@@ -40,10 +47,11 @@ pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use polling::{PollRequest, PolledNow};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
+pub use webhooks::{NewWebhook, WebhookEdit};
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
-use crate::engine::{Context, Engine, Poller, Readers};
+use crate::engine::{Context, Engine, Outbox, Poller, Readers};
 use crate::fetch::{Fetcher, Outside};
 use crate::metrics::Metrics;
 use crate::store::{self, Options, Store};
@@ -63,6 +71,9 @@ pub struct Service {
     poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
     counted: Counted,
+    outbox: Outbox,
+    /// Says that something is to be sent to a webhook.
+    send: Arc<Notify>,
 }
 
 /// The use cases, as somebody who may or may not do them.
@@ -96,6 +107,7 @@ impl Service {
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
+        let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
         Self {
             store,
             config,
@@ -106,6 +118,8 @@ impl Service {
             metrics: Arc::default(),
             counted: Counted::default(),
             poller: OnceLock::new(),
+            outbox,
+            send: Arc::default(),
         }
     }
 
@@ -159,6 +173,7 @@ impl Service {
             chance: Chance::new(),
             readers: Readers::default(),
             metrics: Arc::clone(&self.metrics),
+            committed: self.outbox.committed(),
         })
     }
 }

@@ -3,10 +3,12 @@
 mod access;
 mod client;
 mod doors;
+mod events;
 mod feed_active;
 mod polling;
 mod schemathesis;
 mod sources;
+mod webhooks;
 
 /// Makes two tests of each, one a database.
 macro_rules! on_both {

@@ -3,6 +3,7 @@
 mod bulk;
 mod collections;
 mod docs;
+mod events;
 mod health;
 mod login;
 mod openapi;
@@ -11,6 +12,7 @@ mod source_types;
 mod sources;
 mod tokens;
 mod users;
+mod webhooks;
 
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
@@ -30,7 +32,9 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(collections::routes())
             .merge(sources::routes())
             .merge(source_actions::routes())
-            .merge(bulk::routes()),
+            .merge(bulk::routes())
+            .merge(events::routes())
+            .merge(webhooks::routes()),
     )
 }
 

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use sd_notify::NotifyState;
+
 use super::{Context, Failure};
+use crate::service::Service;
 use crate::web::{self, Web};
 
 #[derive(Debug, clap::Args)]
@@ -32,14 +35,18 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
     }
     let (stopping, stopped) = watch::channel(false);
     let web = Web { service: Arc::clone(&service) };
+    notify(&[NotifyState::Ready]);
+    let watched = tokio::spawn(watchdog(Arc::clone(&service)));
     let answering = web::serve(listener, &web, until(stopped.clone()));
     let telling = service.dispatch(until(stopped.clone()));
     let sending = service.send_events(&sender, until(stopped));
     let polling = async {
         engine.run(stop()).await;
+        notify(&[NotifyState::Stopping]);
         stopping.send_replace(true);
     };
     let (answered, (), (), ()) = tokio::join!(answering, telling, sending, polling);
+    watched.abort();
     answered?;
     tracing::info!("gleaner has stopped");
     Ok(())
@@ -49,6 +56,26 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
 async fn until(mut stopped: watch::Receiver<bool>) {
     // Whoever could say so is gone: that is the end, too.
     let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+/// Tells the service manager, where there is one.
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "the service manager could not be told");
+    }
+}
+
+/// Tells the service manager that all is well, as often as it wants to know; where it is not, it hears nothing and
+/// starts gleaner anew.
+async fn watchdog(service: Arc<Service>) {
+    let Some(every) = sd_notify::watchdog_enabled() else { return };
+    loop {
+        tokio::time::sleep(every / 3).await;
+        let age = service.metrics().tick_age();
+        if age.is_some_and(|age| age < every) {
+            notify(&[NotifyState::Watchdog]);
+        }
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {

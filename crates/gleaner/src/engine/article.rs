@@ -20,9 +20,10 @@ use super::poll::{Polled, Turn};
 use super::record::Shared;
 use crate::fetch::Request;
 use crate::log::Shown;
+use crate::metrics::add;
 use crate::read::article::{Article, extract};
 use crate::read::{Page, text};
-use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, NewArticleWork, Release, Source};
+use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Release, Source};
 
 /// A post as far as the index or the feed knows it, kept until its page is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,8 +76,11 @@ pub(super) async fn article(
     let released = turn.end.is_some() || host_hold_until.is_some();
     let free_at = turn.end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
     let release = released.then_some(Release { lease: turn.lease, free_at });
+    add(&inner.cx.metrics.pages, 1);
     let commit = ArticleCommit { lease: turn.lease, work_id: work.id, at: now, host_hold_until, outcome };
-    inner.recorder.commit_article(commit, release).await?;
+    if let Committed::Stored { new, .. } = inner.recorder.commit_article(commit, release).await? {
+        add(&inner.cx.metrics.posts_new, new.len() as u64);
+    }
     Ok(Polled { released })
 }
 

@@ -43,6 +43,7 @@ pub use webhooks::Sender;
 use crate::clock::{Chance, Clock};
 use crate::config::Config;
 use crate::fetch::Fetcher;
+use crate::metrics::Metrics;
 use crate::store::{Lease, Source, Store};
 use crate::vault::Vault;
 
@@ -60,6 +61,8 @@ pub struct Context {
     pub chance: Chance,
     /// What makes entries of documents.
     pub readers: Readers,
+    /// What is counted and measured.
+    pub metrics: Arc<Metrics>,
 }
 
 /// The context with what only the engine needs.

@@ -1,12 +1,14 @@
 //! The one writer: polls and pages are committed in batches, and count as done when their batch is durable.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use gleaner_core::identity::Seen;
 use tokio::sync::Notify;
 
 use super::batch::Batcher;
+use crate::metrics::Metrics;
 use crate::store::{self, ArticleCommit, Commit, Committed, Release, Store, StoreError};
 
 /// How many polls one transaction takes.
@@ -51,17 +53,12 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the writer; `committed` hears of every batch.
-    pub(super) fn start(store: &Arc<dyn Store>, committed: &Arc<Notify>) -> Self {
-        let [polls, articles, reader] = [0, 1, 2].map(|_| Arc::clone(store));
-        let [of_polls, of_articles] = [0, 1].map(|_| Arc::clone(committed));
+    /// Starts the writers; `committed` hears of every batch.
+    pub(super) fn start(store: &Arc<dyn Store>, metrics: &Arc<Metrics>, committed: &Arc<Notify>) -> Self {
+        let reader = Arc::clone(store);
         Self {
-            polls: Batcher::start(COMMITS, move |records| {
-                write(Arc::clone(&polls), records, Arc::clone(&of_polls))
-            }),
-            articles: Batcher::start(COMMITS, move |records| {
-                write(Arc::clone(&articles), records, Arc::clone(&of_articles))
-            }),
+            polls: writer(store, metrics, committed),
+            articles: writer(store, metrics, committed),
             known: Batcher::start(KNOWN, move |ids| load(Arc::clone(&reader), ids)),
         }
     }
@@ -91,6 +88,26 @@ impl Recorder {
     }
 }
 
+/// Gathers verdicts, and writes what has gathered.
+fn writer<V: Verdict>(
+    store: &Arc<dyn Store>,
+    metrics: &Arc<Metrics>,
+    committed: &Arc<Notify>,
+) -> Batcher<Record<V>, Shared<Committed>> {
+    let (store, metrics, committed) = (Arc::clone(store), Arc::clone(metrics), Arc::clone(committed));
+    Batcher::start(COMMITS, move |records| {
+        let (store, metrics, committed) = (Arc::clone(&store), Arc::clone(&metrics), Arc::clone(&committed));
+        async move {
+            metrics.batch_size.observe(records.len() as f64);
+            let begun = Instant::now();
+            let written = write(store, records).await;
+            metrics.commit_seconds.observe(begun.elapsed().as_secs_f64());
+            committed.notify_one();
+            written
+        }
+    })
+}
+
 async fn submit<I: Send + 'static, T: Send + 'static>(to: &Batcher<I, Shared<T>>, item: I) -> Shared<T> {
     to.submit(item).await.unwrap_or_else(|| Err(gone()))
 }
@@ -100,11 +117,7 @@ fn gone() -> Arc<StoreError> {
     Arc::new(StoreError::NotFound { entity: "worker", key: "that records polls".into() })
 }
 
-async fn write<V: Verdict>(
-    store: Arc<dyn Store>,
-    records: Vec<Record<V>>,
-    committed: Arc<Notify>,
-) -> Vec<Shared<Committed>> {
+async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Vec<Shared<Committed>> {
     let mut verdicts = Vec::with_capacity(records.len());
     let (mut releases, mut has_verdict) = (Vec::new(), Vec::with_capacity(records.len()));
     for record in records {
@@ -123,7 +136,6 @@ async fn write<V: Verdict>(
             verdicts.iter().map(|_| Err(Arc::clone(&error))).collect()
         }
     };
-    committed.notify_one();
     let mut results = results.into_iter();
     has_verdict
         .into_iter()

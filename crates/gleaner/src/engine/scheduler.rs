@@ -54,7 +54,7 @@ impl Engine {
 
     /// The same; `committed` hears of every commit.
     pub fn telling(cx: Context, owner: impl Into<String>, committed: Arc<Notify>) -> Self {
-        let recorder = Recorder::start(&cx.store, &committed);
+        let recorder = Recorder::start(&cx.store, &cx.metrics, &committed);
         let concurrency = cx.config.fetch.concurrency as usize;
         let inner = Inner {
             recorder,
@@ -76,6 +76,7 @@ impl Engine {
         while let Some(done) = self.tasks.try_join_next() {
             report(done);
         }
+        self.inner.cx.metrics.ticked();
         self.keep_leases(now).await?;
         if let Err(error) = self.cleaner.run(&self.inner.cx, now).await {
             tracing::error!(%error, "what is too old could not be cleaned up; polling goes on");
@@ -98,6 +99,7 @@ impl Engine {
             self.inner.held().insert(claim.lease.host_id, claim.lease);
             self.tasks.spawn(work(Arc::clone(&self.inner), claim));
         }
+        self.inner.cx.metrics.hosts_in_flight.store(self.tasks.len() as u64, Ordering::Relaxed);
         Ok(ticked)
     }
 

@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod extraction;
 mod hand;
+mod health;
 mod jwt;
 mod keys;
 mod links;
@@ -32,6 +33,7 @@ pub use actor::{Actor, Scope};
 pub use error::{Checks, ServiceError, Wrong};
 pub use events::{EventQuery, EventStream, News};
 pub use extraction::{Extraction, extract_html, extract_url};
+pub use health::{Check, Readiness};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use sources::{Added, NewSource};
@@ -42,9 +44,11 @@ use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
 use crate::engine::{Context, Engine, Outbox, Readers};
 use crate::fetch::{Fetcher, Outside};
+use crate::metrics::Metrics;
 use crate::store::{self, Options, Store};
 use crate::vault::Vault;
 use access::Gate;
+use health::Counted;
 
 /// Everything a use case needs.
 pub struct Service {
@@ -54,6 +58,8 @@ pub struct Service {
     chance: Chance,
     vault: Vault,
     gate: Gate,
+    metrics: Arc<Metrics>,
+    counted: Counted,
     outbox: Outbox,
     /// Says that something is to be sent to a webhook.
     send: Arc<Notify>,
@@ -91,7 +97,18 @@ impl Service {
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
         let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
-        Self { store, config, clock, chance, vault, gate: Gate::default(), outbox, send: Arc::default() }
+        Self {
+            store,
+            config,
+            clock,
+            chance,
+            vault,
+            gate: Gate::default(),
+            metrics: Arc::default(),
+            counted: Counted::default(),
+            outbox,
+            send: Arc::default(),
+        }
     }
 
     /// The use cases, as this one.
@@ -127,6 +144,7 @@ impl Service {
             clock: Arc::clone(&self.clock),
             chance: Chance::new(),
             readers: Readers::default(),
+            metrics: Arc::clone(&self.metrics),
         };
         Ok(Engine::telling(context, owner, self.outbox.committed()))
     }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use gleaner_core::health::Status;
 use gleaner_core::identity::Seen;
 use gleaner_core::time::Time;
 
@@ -79,6 +80,9 @@ pub trait Sources: Send + Sync {
 
     /// Sources by id, after that one.
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
+
+    /// How many sources there are of each status.
+    async fn count_by_status(&self) -> Result<Vec<(Status, u64)>>;
 
     /// Changes a source as it was read, and raises its fence.
     async fn edit_source(&self, edit: &SourceEdit, now: Time) -> Result<()>;

@@ -4,6 +4,7 @@ mod access;
 mod client;
 mod doors;
 mod events;
+mod schemathesis;
 mod webhooks;
 
 /// Makes two tests of each, one a database.

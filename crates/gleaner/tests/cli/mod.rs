@@ -1,6 +1,7 @@
 //! The command line from outside: the real binary, a clean environment, a directory of its own.
 
 mod config;
+mod extract;
 mod keys;
 mod links;
 mod policy;

@@ -1,7 +1,9 @@
 //! The resources, one file each: handlers, types, and what the API's document says of them.
 
 mod collections;
+mod docs;
 mod events;
+mod health;
 mod login;
 mod openapi;
 mod tokens;
@@ -15,10 +17,11 @@ use super::Web;
 
 /// Every route, with its description.
 pub(super) fn routes() -> OpenApiRouter<Web> {
-    OpenApiRouter::with_openapi(openapi::Document::openapi()).nest(
+    OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(health::routes()).nest(
         "/api/v1",
         OpenApiRouter::new()
             .merge(openapi::routes())
+            .merge(docs::routes())
             .merge(login::routes())
             .merge(tokens::routes())
             .merge(users::routes())

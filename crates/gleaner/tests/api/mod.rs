@@ -4,6 +4,7 @@ mod access;
 mod client;
 mod doors;
 mod events;
+mod feeds;
 mod schemathesis;
 mod webhooks;
 

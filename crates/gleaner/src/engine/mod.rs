@@ -16,6 +16,7 @@ mod poll;
 mod record;
 mod reschedule;
 mod scheduler;
+mod sending;
 mod told;
 mod webhooks;
 mod x;

@@ -121,7 +121,7 @@ async fn hostile_posts_stay_text(db: Database) {
                 assert!(!html.contains(bad), "{kind}: {html:.200}");
             }
         }
-        let bad = |char: char| char.is_control() && char != '\n' || char >= '\u{fffe}' && char <= '\u{ffff}';
+        let bad = |char: char| char.is_control() && char != '\n' || ('\u{fffe}'..='\u{ffff}').contains(&char);
         assert!(!answer.text.contains(bad));
     }
 }

@@ -52,12 +52,6 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
     Ok(())
 }
 
-/// Until it is said that all is to stop.
-async fn until(mut stopped: watch::Receiver<bool>) {
-    // Whoever could say so is gone: that is the end, too.
-    let _ = stopped.wait_for(|stopped| *stopped).await;
-}
-
 /// Tells the service manager, where there is one.
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
@@ -76,6 +70,12 @@ async fn watchdog(service: Arc<Service>) {
             notify(&[NotifyState::Watchdog]);
         }
     }
+}
+
+/// Until it is said that all is to stop.
+async fn until(mut stopped: watch::Receiver<bool>) {
+    // Whoever could say so is gone: that is the end, too.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {

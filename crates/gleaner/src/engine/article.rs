@@ -78,10 +78,11 @@ pub(super) async fn article(
     let release = released.then_some(Release { lease: turn.lease, free_at });
     add(&inner.cx.metrics.pages, 1);
     let commit = ArticleCommit { lease: turn.lease, work_id: work.id, at: now, host_hold_until, outcome };
-    if let Committed::Stored { new, .. } = inner.recorder.commit_article(commit, release).await? {
+    let committed = inner.recorder.commit_article(commit, release).await?;
+    if let Committed::Stored { new, .. } = &committed {
         add(&inner.cx.metrics.posts_new, new.len() as u64);
     }
-    Ok(Polled { released })
+    Ok(Polled { released, stored: matches!(committed, Committed::Stored { .. }) })
 }
 
 async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Result<Article, Failure> {

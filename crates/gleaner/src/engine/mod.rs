@@ -11,6 +11,8 @@ mod cleanup;
 mod credential;
 mod delivery;
 mod host;
+mod indexer;
+mod now;
 mod outbox;
 mod poll;
 mod record;
@@ -36,6 +38,7 @@ pub use attempt::{Reader, Readers};
 pub use credential::{X, seal_credential, seal_key};
 pub use delivery::seal_webhook_secret;
 pub use host::host_key;
+pub use now::Poller;
 pub use outbox::Outbox;
 pub use scheduler::{Engine, Ticked};
 pub use told::{Told, ToldSource, tell};
@@ -64,6 +67,8 @@ pub struct Context {
     pub readers: Readers,
     /// What is counted and measured.
     pub metrics: Arc<Metrics>,
+    /// Hears of every commit.
+    pub committed: Arc<Notify>,
 }
 
 /// The context with what only the engine needs.
@@ -83,10 +88,9 @@ struct Inner {
 }
 
 impl Context {
-    /// A source's policy: its own, else the default; one that config no longer has falls back to the default.
+    /// A source's policy.
     fn policy(&self, source: &Source) -> &Policy {
-        let own = source.settings.policy.as_ref().and_then(|name| self.config.policies.get(name));
-        own.or_else(|| self.config.default_policy()).unwrap_or(&self.config.policies["standard"])
+        self.config.policy(source.settings.policy.as_deref())
     }
 
     /// How often a source is polled.
@@ -102,6 +106,19 @@ impl Context {
 }
 
 impl Inner {
+    fn new(cx: Context) -> Self {
+        Self {
+            recorder: record::Recorder::start(&cx),
+            vault: Vault::of(&cx.config.store),
+            permits: Semaphore::new(cx.config.fetch.concurrency as usize),
+            readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
+            held: Mutex::default(),
+            room: Notify::new(),
+            stopping: AtomicBool::new(false),
+            cx,
+        }
+    }
+
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }

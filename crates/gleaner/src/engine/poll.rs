@@ -30,6 +30,8 @@ pub(super) struct Turn {
 pub(super) struct Polled {
     /// The host was given back with it.
     pub(super) released: bool,
+    /// Its outcome was recorded.
+    pub(super) stored: bool,
 }
 
 /// Polls one claimed source. Whatever happens on the way, exactly one outcome is committed; only a store failure
@@ -58,6 +60,7 @@ pub(super) async fn poll(
     let told = Told::of(&inner.cx, &source, &attempt, &decision);
     let commit = commit(inner, lease, &source, attempt, decision, now);
     let committed = inner.recorder.commit(commit, release).await?;
+    let stored = matches!(committed, Committed::Stored { .. });
     match committed {
         Committed::Stored { new, changed } => {
             add(&metrics.posts_new, new.len() as u64);
@@ -68,7 +71,7 @@ pub(super) async fn poll(
             tracing::debug!(url = %Shown(&source.settings.url), "a poll was overtaken; discarded")
         }
     }
-    Ok(Polled { released })
+    Ok(Polled { released, stored })
 }
 
 /// What a poll is counted as: a failure by its kind.

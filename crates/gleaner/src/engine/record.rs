@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::Context;
+use super::batch::Batcher;
+use crate::store::{self, ArticleCommit, Commit, Committed, Release, Store, StoreError};
 use async_trait::async_trait;
 use gleaner_core::identity::Seen;
-use tokio::sync::Notify;
-
-use super::batch::Batcher;
-use crate::metrics::Metrics;
-use crate::store::{self, ArticleCommit, Commit, Committed, Release, Store, StoreError};
 
 /// How many polls one transaction takes.
 const COMMITS: usize = 200;
@@ -53,12 +51,11 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the writers; `committed` hears of every batch.
-    pub(super) fn start(store: &Arc<dyn Store>, metrics: &Arc<Metrics>, committed: &Arc<Notify>) -> Self {
-        let reader = Arc::clone(store);
+    pub(super) fn start(cx: &Context) -> Self {
+        let reader = Arc::clone(&cx.store);
         Self {
-            polls: writer(store, metrics, committed),
-            articles: writer(store, metrics, committed),
+            polls: writer(cx),
+            articles: writer(cx),
             known: Batcher::start(KNOWN, move |ids| load(Arc::clone(&reader), ids)),
         }
     }
@@ -89,12 +86,9 @@ impl Recorder {
 }
 
 /// Gathers verdicts, and writes what has gathered.
-fn writer<V: Verdict>(
-    store: &Arc<dyn Store>,
-    metrics: &Arc<Metrics>,
-    committed: &Arc<Notify>,
-) -> Batcher<Record<V>, Shared<Committed>> {
-    let (store, metrics, committed) = (Arc::clone(store), Arc::clone(metrics), Arc::clone(committed));
+fn writer<V: Verdict>(cx: &Context) -> Batcher<Record<V>, Shared<Committed>> {
+    let (store, metrics) = (Arc::clone(&cx.store), Arc::clone(&cx.metrics));
+    let committed = Arc::clone(&cx.committed);
     Batcher::start(COMMITS, move |records| {
         let (store, metrics, committed) = (Arc::clone(&store), Arc::clone(&metrics), Arc::clone(&committed));
         async move {

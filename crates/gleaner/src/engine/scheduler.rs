@@ -6,19 +6,17 @@ use std::time::{Duration, Instant};
 
 use gleaner_core::schedule::LONGEST_HOLD;
 use gleaner_core::time::{Span, Time};
-use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
 use super::cleanup::Cleaner;
+use super::now::Poller;
 use super::poll::Turn;
-use super::record::Recorder;
-use super::{Context, Inner, article, poll, reschedule};
+use super::{Context, Inner, article, indexer, poll, reschedule};
 use crate::clock::Clock;
 use crate::store::{ArticleWork, Claim, ClaimRequest, Lease, Release, Source, Spread, StoreError};
-use crate::vault::Vault;
 
 /// How long a host is ours without a heartbeat.
-const LEASE: Span = Span::from_secs(60);
+pub(super) const LEASE: Span = Span::from_secs(60);
 /// How many hosts one claim takes at most.
 const CLAIM: usize = 100;
 /// How many sources of one host are polled under one lease.
@@ -49,25 +47,13 @@ pub struct Ticked {
 impl Engine {
     /// An engine that has done nothing yet; `owner` names it among workers.
     pub fn new(cx: Context, owner: impl Into<String>) -> Self {
-        Self::telling(cx, owner, Arc::default())
+        let (inner, owner) = (Arc::new(Inner::new(cx)), owner.into());
+        Self { inner, tasks: JoinSet::new(), cleaner: Cleaner::default(), heartbeat_at: None, owner }
     }
 
-    /// The same; `committed` hears of every commit.
-    pub fn telling(cx: Context, owner: impl Into<String>, committed: Arc<Notify>) -> Self {
-        let recorder = Recorder::start(&cx.store, &cx.metrics, &committed);
-        let concurrency = cx.config.fetch.concurrency as usize;
-        let inner = Inner {
-            recorder,
-            vault: Vault::of(&cx.config.store),
-            permits: Semaphore::new(concurrency),
-            readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
-            held: Default::default(),
-            room: Default::default(),
-            stopping: Default::default(),
-            cx,
-        };
-        let (inner, owner) = (Arc::new(inner), owner.into());
-        Self { inner, tasks: JoinSet::new(), cleaner: Cleaner::default(), heartbeat_at: None, owner }
+    /// What polls single sources by hand, with this engine's client and writer.
+    pub fn poller(&self) -> Poller {
+        Poller::of(Arc::clone(&self.inner), format!("{} by hand", self.owner))
     }
 
     /// The work of one moment: leases are kept, what is old is cleaned up, and what is due is begun. It does not
@@ -136,6 +122,8 @@ impl Engine {
                 tracing::error!(%error, "next polls could not be computed anew; the next start tries again");
             }
         });
+        let inner = Arc::clone(&self.inner);
+        let indexing = tokio::spawn(async move { indexer::run(&inner.cx).await });
         loop {
             let now = self.inner.cx.clock.now();
             self.heed_jumps(jumps.see(now, &*self.inner.cx.clock), now).await;
@@ -157,7 +145,13 @@ impl Engine {
             }
         }
         rescheduling.abort();
+        indexing.abort();
         self.stop().await;
+    }
+
+    /// Makes all posts searchable that are not yet; how many events told of them. [`Engine::run`] does it by itself.
+    pub async fn index(&self) -> Result<u64, StoreError> {
+        indexer::all(&self.inner.cx).await
     }
 
     /// Computes next polls anew where the tables have changed since the last start; how many changed. [`Engine::run`]

@@ -4,22 +4,27 @@
 
 mod access;
 mod actor;
+mod bulk;
+mod edit;
 mod error;
 mod events;
+mod explain;
 mod extraction;
 mod feeds;
+mod fields;
 mod hand;
 mod health;
 mod jwt;
 mod keys;
 mod links;
 mod people;
+mod polling;
 mod sources;
 mod trial;
 mod webhooks;
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gleaner_core::time::Time;
 use tokio::sync::Notify;
@@ -27,24 +32,28 @@ use tokio::sync::Notify;
 pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Collection, Delivery, NewEvent, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+    Collection, Delivery, NewEvent, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
+pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
 pub use error::{Checks, ServiceError, Wrong};
 pub use events::{EventQuery, EventStream, News};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use feeds::{FeedContent, FeedItem, OutputFeed};
+pub use fields::SourceFields;
+pub use gleaner_core::explain::Explanation;
 pub use health::{Check, Readiness};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
+pub use polling::{PollRequest, PolledNow};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
-use crate::engine::{Context, Engine, Outbox, Readers};
+use crate::engine::{Context, Engine, Outbox, Poller, Readers};
 use crate::fetch::{Fetcher, Outside};
 use crate::metrics::Metrics;
 use crate::store::{self, Options, Store};
@@ -60,6 +69,8 @@ pub struct Service {
     chance: Chance,
     vault: Vault,
     gate: Gate,
+    /// Polls by hand; made when it is first needed.
+    poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
     counted: Counted,
     outbox: Outbox,
@@ -108,6 +119,7 @@ impl Service {
             gate: Gate::default(),
             metrics: Arc::default(),
             counted: Counted::default(),
+            poller: OnceLock::new(),
             outbox,
             send: Arc::default(),
         }
@@ -139,7 +151,23 @@ impl Service {
 
     /// An engine that polls this service's sources; `owner` names it among workers.
     pub fn engine(&self, owner: &str) -> Result<Engine, ServiceError> {
-        let context = Context {
+        let engine = Engine::new(self.context()?, owner);
+        // Polls by hand share its client and its writer.
+        let _ = self.poller.set(engine.poller());
+        Ok(engine)
+    }
+
+    fn poller(&self) -> Result<&Poller, ServiceError> {
+        if let Some(poller) = self.poller.get() {
+            return Ok(poller);
+        }
+        let owner = format!("{} by hand", std::process::id());
+        let poller = Poller::new(self.context()?, owner);
+        Ok(self.poller.get_or_init(|| poller))
+    }
+
+    fn context(&self) -> Result<Context, ServiceError> {
+        Ok(Context {
             store: Arc::clone(&self.store),
             fetcher: Fetcher::new(&self.config.fetch, &Outside::default())?,
             config: self.config.clone(),
@@ -147,7 +175,7 @@ impl Service {
             chance: Chance::new(),
             readers: Readers::default(),
             metrics: Arc::clone(&self.metrics),
-        };
-        Ok(Engine::telling(context, owner, self.outbox.committed()))
+            committed: self.outbox.committed(),
+        })
     }
 }

@@ -12,6 +12,7 @@ mod records;
 mod sqlite;
 mod types;
 mod webhooks;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,6 +46,10 @@ pub trait Work: Send + Sync {
 
     /// Leases the host of one source, due or not, with that source alone; none where somebody else has it.
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>>;
+
+    /// Makes an enabled source due, as a person asks for it, without raising its fence; tells the lease that its host
+    /// is under at that time, if it is.
+    async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>>;
 
     /// Keeps leases until then; returns those that are still ours.
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>>;
@@ -197,6 +202,10 @@ pub trait Access: Send + Sync {
 pub trait Upkeep: Send + Sync {
     /// Deletes one batch of what is too old.
     async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned>;
+
+    /// Takes the posts that so many numbered events tell of into the full text, and out of it what is gone; how many
+    /// events. None: it is up to date, or somebody else is at it.
+    async fn index_posts(&self, limit: u32) -> Result<u64>;
 
     /// The clock jumped: times and leases further ahead than `spread.longest` are drawn anew, and so is what is
     /// overdue, each source at a point of its own within its share of `spread.within`. How many sources that were.

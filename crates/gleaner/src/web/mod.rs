@@ -9,6 +9,7 @@ mod feeds;
 mod json;
 mod limits;
 mod list;
+mod params;
 mod problem;
 mod serve;
 

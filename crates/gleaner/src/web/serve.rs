@@ -61,7 +61,7 @@ pub async fn serve(
         });
     }
     drop(listener);
-    // Streams are never done by themselves.
+    // Streams are never done by themselves, and those that are under way would be waited for.
     web.service.end_streams();
     let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
     Ok(())

@@ -4,8 +4,11 @@ mod access;
 mod client;
 mod doors;
 mod events;
+mod feed_active;
 mod feeds;
+mod polling;
 mod schemathesis;
+mod sources;
 mod webhooks;
 
 /// Makes two tests of each, one a database.

@@ -83,7 +83,7 @@ impl Events for Sql {
     }
 
     async fn latest_posts(&self, collection_id: i64, limit: u32) -> Result<Vec<Post>> {
-        let mut query = Query::new(format!("SELECT {POST} FROM posts WHERE source_id IN "));
+        let mut query = Query::new(format!("SELECT {POST} FROM posts p WHERE p.source_id IN "));
         query.push("(SELECT id FROM sources WHERE collection_id = ").push_bind(collection_id);
         query.push(") ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
         self.all(query, post).await

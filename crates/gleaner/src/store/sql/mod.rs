@@ -9,6 +9,7 @@ mod commit;
 mod content;
 mod events;
 mod people;
+mod search;
 mod sources;
 mod state;
 mod upkeep;

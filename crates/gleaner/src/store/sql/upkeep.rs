@@ -22,6 +22,12 @@ impl Upkeep for Sql {
         self.end(tx, cleaned).await
     }
 
+    async fn index_posts(&self, limit: u32) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let indexed = super::search::index(&mut tx, limit).await;
+        self.end(tx, indexed).await
+    }
+
     async fn spread(&self, spread: &Spread) -> Result<u64> {
         let mut tx = self.begin().await?;
         let spread = spread_polls(&mut tx, spread).await;
@@ -109,6 +115,7 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     query.push(") DELETE FROM seen WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM old)");
     cleaned.seen = query.build().execute(&mut **tx).await?.rows_affected();
     cleaned.polls = sweep_polls(tx, cleanup).await?;
+    super::search::sweep(tx, STRETCH * batch).await?;
     cleaned.events = delete_events(tx, cleanup.events_before, batch).await?;
     cleaned.deliveries = trim_deliveries(tx, cleanup.events_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);

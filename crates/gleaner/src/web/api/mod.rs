@@ -1,11 +1,15 @@
 //! The resources, one file each: handlers, types, and what the API's document says of them.
 
+mod bulk;
 mod collections;
 mod docs;
 mod events;
 mod health;
 mod login;
 mod openapi;
+mod source_actions;
+mod source_types;
+mod sources;
 mod tokens;
 mod users;
 mod webhooks;
@@ -26,6 +30,9 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(tokens::routes())
             .merge(users::routes())
             .merge(collections::routes())
+            .merge(sources::routes())
+            .merge(source_actions::routes())
+            .merge(bulk::routes())
             .merge(events::routes())
             .merge(webhooks::routes()),
     )

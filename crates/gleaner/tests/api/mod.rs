@@ -5,6 +5,7 @@ mod client;
 mod doors;
 mod events;
 mod feed_active;
+mod feeds;
 mod polling;
 mod schemathesis;
 mod sources;

@@ -107,7 +107,7 @@ async fn and_release<T>(tx: &mut Tx, before: sqlx::Result<T>, releases: &[Releas
 /// The query that finds due hosts and leases them.
 pub(super) fn claim_hosts(request: &ClaimRequest) -> Query {
     let mut query = Query::new("WITH due AS MATERIALIZED (SELECT id FROM hosts WHERE next_due <= ");
-    query.push_bind(ms(request.now)).push(" ORDER BY next_due LIMIT ").push_bind(i64::from(request.hosts));
+    query.push_bind(ms(request.now)).push(" ORDER BY next_due LIMIT ").push(i64::from(request.hosts));
     query.push(SKIP_LOCKED).push(") ");
     push_lease(&mut query, request);
     query.push(" WHERE id IN (SELECT id FROM due) RETURNING id, name, fence, hold_until");

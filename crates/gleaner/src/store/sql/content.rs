@@ -45,7 +45,7 @@ impl Content for Sql {
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>> {
         let mut query = Query::new(format!("SELECT {POLL} FROM polls WHERE source_id = "));
         query.push_bind(source_id).push(" AND id < ").push_bind(before.unwrap_or(i64::MAX));
-        query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+        query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
         let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
         rows.iter().map(poll).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
@@ -80,7 +80,7 @@ impl Content for Sql {
         if let Some(processed) = processed {
             query.push(" AND is_processed = ").push_bind(processed);
         }
-        query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+        query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
         let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
         self.with_posts(&rows).await.map_err(|error| self.fail(error))
     }
@@ -134,7 +134,7 @@ pub(super) fn list_posts(
     if let Some(until) = filter.until {
         query.push(" AND p.created_at < ").push_bind(ms(until));
     }
-    query.push(format!(" ORDER BY {id} DESC LIMIT ")).push_bind(i64::from(limit));
+    query.push(format!(" ORDER BY {id} DESC LIMIT ")).push(i64::from(limit));
     query
 }
 

@@ -85,7 +85,7 @@ impl Events for Sql {
     async fn latest_posts(&self, collection_id: i64, limit: u32) -> Result<Vec<Post>> {
         let mut query = Query::new(format!("SELECT {POST} FROM posts p WHERE p.source_id IN "));
         query.push("(SELECT id FROM sources WHERE collection_id = ").push_bind(collection_id);
-        query.push(") ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+        query.push(") ORDER BY id DESC LIMIT ").push(i64::from(limit));
         self.all(query, post).await
     }
 }
@@ -123,7 +123,7 @@ fn list(filter: &EventFilter, from: Seek, limit: u32) -> Query {
         query.push(")");
     }
     let order = if matches!(from, Seek::After(_)) { "" } else { " DESC" };
-    query.push(format!(" ORDER BY seq{order} LIMIT ")).push_bind(i64::from(limit));
+    query.push(format!(" ORDER BY seq{order} LIMIT ")).push(i64::from(limit));
     query
 }
 
@@ -134,7 +134,7 @@ async fn number_events(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
     let last: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled("last_seq", error))?;
     let mut query = Query::new("WITH fresh AS (SELECT id, ROW_NUMBER() OVER (ORDER BY id) + ");
     query.push_bind(last).push(" AS seq FROM (SELECT id FROM outbox WHERE seq IS NULL ORDER BY id LIMIT ");
-    query.push_bind(i64::from(limit)).push(") first) ");
+    query.push(i64::from(limit)).push(") first) ");
     query.push("UPDATE outbox SET seq = fresh.seq FROM fresh WHERE outbox.id = fresh.id");
     let numbered = query.build().execute(&mut **tx).await?.rows_affected();
     if numbered > 0 {
@@ -150,7 +150,7 @@ pub(super) async fn delete_events(tx: &mut Tx, before: Time, batch: i64) -> sqlx
     let mut query = Query::new(
         "WITH old AS (SELECT seq, created_at FROM outbox WHERE seq IS NOT NULL ORDER BY seq LIMIT ",
     );
-    query.push_bind(batch).push(") DELETE FROM outbox WHERE seq < COALESCE(");
+    query.push(batch).push(") DELETE FROM outbox WHERE seq < COALESCE(");
     query.push("(SELECT MIN(seq) FROM old WHERE created_at >= ").push_bind(before.as_millis());
     query.push("), (SELECT MAX(seq) + 1 FROM old))");
     Ok(query.build().execute(&mut **tx).await?.rows_affected())

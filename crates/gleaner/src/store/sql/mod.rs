@@ -1,6 +1,7 @@
 //! The one body of SQL. This file and its neighbours are compiled once for each database; `super` is that one.
 //!
-//! Sets, never rows: statements take many rows at once, in a few fixed sizes, so that their plans are reused.
+//! Sets, never rows: statements take many rows at once, in a few fixed sizes, so that their plans are reused. Limits
+//! stand in the text: SQLite prepares a statement anew whenever a bound limit changes or is merely bound again.
 
 mod access;
 mod articles;

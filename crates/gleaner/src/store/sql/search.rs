@@ -21,7 +21,7 @@ pub(super) async fn index(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
     let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(0) };
     let from: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled(INDEXED, error))?;
     let mut query = Query::new("SELECT seq, kind, payload FROM outbox WHERE seq > ");
-    query.push_bind(from).push(" ORDER BY seq LIMIT ").push_bind(i64::from(limit));
+    query.push_bind(from).push(" ORDER BY seq LIMIT ").push(i64::from(limit));
     let rows = query.build().fetch_all(&mut **tx).await?;
     let Some(last) = rows.last() else { return Ok(0) };
     let mut ids = Vec::new();
@@ -77,7 +77,7 @@ pub(super) async fn sweep(tx: &mut Tx, stretch: i64) -> sqlx::Result<()> {
     let from: i64 = row.and_then(|row| row.get::<String, _>(0).parse().ok()).unwrap_or(0);
     let mut query =
         Query::new(format!("SELECT MAX(id) FROM (SELECT {TEXT_ID} AS id FROM post_text WHERE {TEXT_ID} > "));
-    query.push_bind(from).push(format!(" ORDER BY {TEXT_ID} LIMIT ")).push_bind(stretch).push(") stretch");
+    query.push_bind(from).push(format!(" ORDER BY {TEXT_ID} LIMIT ")).push(stretch).push(") stretch");
     let to: Option<i64> = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
     if let Some(to) = to {
         let mut query = Query::new(format!("DELETE FROM post_text WHERE {TEXT_ID} > "));

@@ -144,7 +144,7 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
             .push_bind(ms(now))
             .push(")");
     }
-    query.push(" ORDER BY t.source_id LIMIT ").push_bind(i64::from(limit));
+    query.push(" ORDER BY t.source_id LIMIT ").push(i64::from(limit));
     query
 }
 

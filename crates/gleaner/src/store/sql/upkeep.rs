@@ -111,7 +111,7 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
         cleaned.posts = query.push(")").build().execute(&mut **tx).await?.rows_affected();
     }
     let mut query = Query::new("WITH old AS (SELECT source_id, entry_key FROM seen WHERE absent_since < ");
-    query.push_bind(ms(cleanup.seen_before)).push(" ORDER BY absent_since LIMIT ").push_bind(batch);
+    query.push_bind(ms(cleanup.seen_before)).push(" ORDER BY absent_since LIMIT ").push(batch);
     query.push(") DELETE FROM seen WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM old)");
     cleaned.seen = query.build().execute(&mut **tx).await?.rows_affected();
     cleaned.polls = sweep_polls(tx, cleanup).await?;
@@ -127,13 +127,13 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
 
 fn push_old_posts(query: &mut Query, before: Time, batch: i64) {
     query.push("SELECT id FROM posts WHERE NOT linked AND created_at < ").push_bind(ms(before));
-    query.push(" ORDER BY created_at LIMIT ").push_bind(batch);
+    query.push(" ORDER BY created_at LIMIT ").push(batch);
 }
 
 /// Deletes unprocessed articles; posts that no other article uses are unlinked by it.
 async fn delete_articles(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
     let mut query = Query::new("SELECT id FROM articles WHERE NOT is_processed AND published_at < ");
-    query.push_bind(ms(before)).push(" ORDER BY published_at LIMIT ").push_bind(batch);
+    query.push_bind(ms(before)).push(" ORDER BY published_at LIMIT ").push(batch);
     let rows = query.build().fetch_all(&mut **tx).await?;
     let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
     for piece in id_pieces(&ids) {
@@ -164,7 +164,7 @@ async fn sweep_polls(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<u64> {
     query
         .push_bind(from)
         .push(" ORDER BY id LIMIT ")
-        .push_bind(STRETCH * i64::from(cleanup.batch))
+        .push(STRETCH * i64::from(cleanup.batch))
         .push(") stretch");
     let to: Option<i64> = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
     let mut deleted = 0;
@@ -196,7 +196,7 @@ async fn trim_sources(tx: &mut Tx, keep: u32, from: i64, to: i64) -> sqlx::Resul
             .push_bind(source_id)
             .push(" AND id <= (SELECT id FROM polls WHERE source_id = ")
             .push_bind(source_id);
-        query.push(" ORDER BY id DESC LIMIT 1 OFFSET ").push_bind(i64::from(keep)).push(")");
+        query.push(" ORDER BY id DESC LIMIT 1 OFFSET ").push(i64::from(keep)).push(")");
         deleted += query.build().execute(&mut **tx).await?.rows_affected();
     }
     Ok(deleted)

@@ -102,7 +102,7 @@ impl Webhooks for Sql {
     async fn deliveries(&self, webhook_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Delivery>> {
         let mut query = Query::new(format!("SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = "));
         query.push_bind(webhook_id).push(" AND id < ").push_bind(before.unwrap_or(i64::MAX));
-        query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+        query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
         self.all(query, delivery).await
     }
 
@@ -197,7 +197,7 @@ pub(super) async fn trim_deliveries(tx: &mut Tx, before: Time, batch: i64) -> sq
     let mut query = Query::new(
         "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < ",
     );
-    query.push_bind(ms(before)).push(" AND status <> 'pending' ORDER BY created_at LIMIT ").push_bind(batch);
+    query.push_bind(ms(before)).push(" AND status <> 'pending' ORDER BY created_at LIMIT ").push(batch);
     let mut deleted = query.push(")").build().execute(&mut **tx).await?.rows_affected();
     let webhooks = Query::new("SELECT id FROM webhooks").build().fetch_all(&mut **tx).await?;
     for row in webhooks {
@@ -205,7 +205,7 @@ pub(super) async fn trim_deliveries(tx: &mut Tx, before: Time, batch: i64) -> sq
         let mut query =
             Query::new("DELETE FROM webhook_deliveries WHERE status <> 'pending' AND webhook_id = ");
         query.push_bind(id).push(" AND id <= (SELECT id FROM webhook_deliveries WHERE webhook_id = ");
-        query.push_bind(id).push(" ORDER BY id DESC LIMIT 1 OFFSET ").push_bind(LOGGED).push(")");
+        query.push_bind(id).push(" ORDER BY id DESC LIMIT 1 OFFSET ").push(LOGGED).push(")");
         deleted += query.build().execute(&mut **tx).await?.rows_affected();
     }
     Ok(deleted)

@@ -5,6 +5,7 @@
 mod access;
 mod actor;
 mod bulk;
+mod content;
 mod edit;
 mod error;
 mod explain;
@@ -12,11 +13,13 @@ mod extraction;
 mod fields;
 mod hand;
 mod health;
+mod hosts;
 mod jwt;
 mod keys;
 mod links;
 mod people;
 mod polling;
+mod repeat;
 mod sources;
 mod trial;
 
@@ -26,7 +29,10 @@ use std::sync::{Arc, OnceLock};
 use gleaner_core::time::Time;
 
 pub use crate::fetch::Credential;
-pub use crate::store::{Collection, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User};
+pub use crate::store::{
+    Article, Collection, Host, NewArticle, Poll, Post, PostFilter, Repeated, Source, SourceFilter,
+    StoreError, Token, TokenKind, User,
+};
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
 pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
@@ -35,6 +41,7 @@ pub use extraction::{Extraction, extract_html, extract_url};
 pub use fields::SourceFields;
 pub use gleaner_core::explain::Explanation;
 pub use health::{Check, Readiness};
+pub use hosts::PolicyInUse;
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use polling::{PollRequest, PolledNow};

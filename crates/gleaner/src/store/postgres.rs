@@ -36,9 +36,8 @@ mod sql;
 
 /// Phrases that all must be there, as PostgreSQL has them. Words are letters and digits only.
 pub(super) fn text_query(phrases: &[String]) -> String {
-    let phrase = |words: &String| {
-        words.split(' ').map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" <-> ")
-    };
+    let phrase =
+        |words: &String| words.split(' ').map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" <-> ");
     phrases.iter().map(phrase).collect::<Vec<_>>().join(" & ")
 }
 

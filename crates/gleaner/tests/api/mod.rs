@@ -1,10 +1,12 @@
 //! The API over real HTTP, on both databases.
 
 mod access;
+mod around;
 mod client;
 mod doors;
 mod feed_active;
 mod polling;
+mod posts;
 mod schemathesis;
 mod sources;
 

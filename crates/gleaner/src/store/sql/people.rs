@@ -107,6 +107,12 @@ impl People for Sql {
         Ok(self.all(query, |row| row.try_get("secret")).await?.into_iter().next())
     }
 
+    async fn credentials(&self, owner_id: i64) -> Result<Vec<(String, Time)>> {
+        let mut query = Query::new("SELECT service, updated_at FROM credentials WHERE owner_id = ");
+        query.push_bind(owner_id).push(" ORDER BY service");
+        self.all(query, |row| Ok((row.try_get(0)?, time(row, "updated_at")?))).await
+    }
+
     async fn create_webhook(&self, webhook: &Webhook) -> Result<i64> {
         let mut query =
             Query::new("INSERT INTO webhooks (owner_id, url, secret, events, enabled, created_at) VALUES (");

@@ -75,9 +75,8 @@ pub(super) async fn sweep(tx: &mut Tx, stretch: i64) -> sqlx::Result<()> {
     let mut query = Query::new("SELECT value FROM meta WHERE name = ");
     let row = query.push_bind(SWEPT).build().fetch_optional(&mut **tx).await?;
     let from: i64 = row.and_then(|row| row.get::<String, _>(0).parse().ok()).unwrap_or(0);
-    let mut query = Query::new(format!(
-        "SELECT MAX(id) FROM (SELECT {TEXT_ID} AS id FROM post_text WHERE {TEXT_ID} > "
-    ));
+    let mut query =
+        Query::new(format!("SELECT MAX(id) FROM (SELECT {TEXT_ID} AS id FROM post_text WHERE {TEXT_ID} > "));
     query.push_bind(from).push(format!(" ORDER BY {TEXT_ID} LIMIT ")).push_bind(stretch).push(") stretch");
     let to: Option<i64> = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
     if let Some(to) = to {

@@ -1,11 +1,16 @@
 //! The resources, one file each: handlers, types, and what the API's document says of them.
 
+mod articles;
 mod bulk;
 mod collections;
 mod docs;
 mod health;
+mod hosts;
+mod keys;
 mod login;
 mod openapi;
+mod policies;
+mod posts;
 mod source_actions;
 mod source_types;
 mod sources;
@@ -30,7 +35,12 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(collections::routes())
             .merge(sources::routes())
             .merge(source_actions::routes())
-            .merge(bulk::routes()),
+            .merge(bulk::routes())
+            .merge(posts::routes())
+            .merge(articles::routes())
+            .merge(hosts::routes())
+            .merge(policies::routes())
+            .merge(keys::routes()),
     )
 }
 

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use gleaner_core::time::Time;
 
-use super::list::Limit;
+use super::list::{Limit, MOST};
 use super::problem::Problem;
 use crate::service::Wrong;
 
@@ -87,7 +87,11 @@ impl Params {
 
     /// Which page.
     pub(crate) fn limit(&mut self) -> Limit {
-        Limit { limit: self.read("limit"), cursor: self.read("cursor") }
+        let limit = self.read::<u32>("limit");
+        if limit.is_some_and(|limit| !(1..=MOST).contains(&limit)) {
+            self.note("limit", format!("a page has 1 to {MOST}"));
+        }
+        Limit { limit, cursor: self.read("cursor") }
     }
 
     /// Fails where anything was wrong, or something is left that nobody knows.

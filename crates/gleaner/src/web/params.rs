@@ -95,7 +95,7 @@ impl Params {
     }
 
     /// Fails where anything was wrong, or something is left that nobody knows.
-    pub(crate) fn done(mut self) -> Result<(), Problem> {
+    pub(crate) fn done(mut self) -> Result<(), Box<Problem>> {
         let mut unknown: Vec<String> = self.given.keys().cloned().collect();
         unknown.sort_unstable();
         for name in unknown {
@@ -108,7 +108,7 @@ impl Params {
         let detail = self.wrong.iter().map(|wrong| wrong.message.as_str()).collect::<Vec<_>>().join("\n");
         let mut problem = Problem::new(StatusCode::BAD_REQUEST, "bad_query", "A parameter is wrong", detail);
         problem.errors = self.wrong;
-        Err(problem)
+        Err(Box::new(problem))
     }
 
     fn note(&mut self, field: &str, message: String) {

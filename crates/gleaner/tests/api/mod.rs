@@ -4,11 +4,14 @@ mod access;
 mod around;
 mod client;
 mod doors;
+mod edits;
+mod events;
 mod feed_active;
 mod polling;
 mod posts;
 mod schemathesis;
 mod sources;
+mod webhooks;
 
 /// Makes two tests of each, one a database.
 macro_rules! on_both {

@@ -7,11 +7,11 @@ use gleaner_core::health::{Health, Status};
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
-use super::super::{LOCK, Row};
+use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
 use super::state::{HEALTH, SOURCE, SOURCE_TABLES, assignments, push_health, source};
-use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
+use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
 use crate::store::{
     Created, Host, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
     StoreError,
@@ -102,7 +102,7 @@ impl Sources for Sql {
     }
 
     async fn hosts(&self, text: Option<&str>, after: Option<i64>, limit: u32) -> Result<Vec<Host>> {
-        self.all(list_hosts(text, after, limit), host).await
+        self.all(super::hosts::list(text, after, limit), super::hosts::host).await
     }
 
     async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>> {
@@ -112,39 +112,8 @@ impl Sources for Sql {
     }
 }
 
-/// The query that lists hosts.
-fn list_hosts(text: Option<&str>, after: Option<i64>, limit: u32) -> Query {
-    let mut query = Query::new(
-        "SELECT h.id, h.name, h.slot, h.hold_until, h.next_due, h.lease_owner, h.lease_until, \
-             (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id) AS sources, \
-             (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id \
-                 AND t.status IN ('failing', 'quarantined')) AS failing \
-         FROM hosts h WHERE h.id > ",
-    );
-    query.push_bind(after.unwrap_or(0));
-    if let Some(text) = text {
-        query.push(" AND LOWER(h.name) LIKE ").push_bind(pattern(text)).push(" ESCAPE '\\'");
-    }
-    query.push(" ORDER BY h.id LIMIT ").push_bind(i64::from(limit));
-    query
-}
-
-fn host(row: &Row) -> sqlx::Result<Host> {
-    let owner: Option<String> = row.try_get("lease_owner")?;
-    Ok(Host {
-        id: row.try_get("id")?,
-        name: row.try_get("name")?,
-        slot: u32::try_from(row.try_get::<i64, _>("slot")?).unwrap_or(0),
-        sources: row.try_get("sources")?,
-        failing: row.try_get("failing")?,
-        hold_until: opt_time(row, "hold_until")?,
-        next_due: opt_time(row, "next_due")?,
-        lease: owner.zip(opt_time(row, "lease_until")?),
-    })
-}
-
 /// What `LIKE` finds a text by, wherever it stands.
-fn pattern(text: &str) -> String {
+pub(super) fn pattern(text: &str) -> String {
     let escaped = text.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     format!("%{escaped}%")
 }
@@ -165,7 +134,10 @@ pub(super) fn not_found(id: i64) -> StoreError {
 
 /// The query that lists sources.
 pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Query {
-    let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE t.source_id > "));
+    // By the table whose index leads to what is looked for, so that nothing is sorted.
+    let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
+    let id = if by_setting { "s.id" } else { "t.source_id" };
+    let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE {id} > "));
     query.push_bind(after.unwrap_or(0));
     if let Some(status) = filter.status {
         query.push(" AND t.status = ").push_bind(status.name());
@@ -190,7 +162,7 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
             .push_bind(ms(now))
             .push(")");
     }
-    query.push(" ORDER BY t.source_id LIMIT ").push_bind(i64::from(limit));
+    query.push(format!(" ORDER BY {id} LIMIT ")).push_bind(i64::from(limit));
     query
 }
 

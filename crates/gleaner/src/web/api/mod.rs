@@ -4,6 +4,7 @@ mod articles;
 mod bulk;
 mod collections;
 mod docs;
+mod events;
 mod health;
 mod hosts;
 mod keys;
@@ -16,6 +17,7 @@ mod source_types;
 mod sources;
 mod tokens;
 mod users;
+mod webhooks;
 
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
@@ -40,7 +42,9 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(articles::routes())
             .merge(hosts::routes())
             .merge(policies::routes())
-            .merge(keys::routes()),
+            .merge(keys::routes())
+            .merge(events::routes())
+            .merge(webhooks::routes()),
     )
 }
 

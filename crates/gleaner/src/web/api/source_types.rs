@@ -225,7 +225,7 @@ pub(super) struct Which {
 }
 
 /// Reads which sources to list, and which page of them.
-pub(super) fn which(mut params: Params, now: Time) -> Result<(SourceFilter, Limit), Problem> {
+pub(super) fn which(mut params: Params, now: Time) -> Result<(SourceFilter, Limit), Box<Problem>> {
     let limit = params.limit();
     let filter = filter(&mut params, now);
     params.done()?;

@@ -7,6 +7,7 @@ mod doors;
 mod edits;
 mod events;
 mod feed_active;
+mod feeds;
 mod polling;
 mod posts;
 mod schemathesis;

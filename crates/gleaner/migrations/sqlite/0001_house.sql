@@ -68,6 +68,9 @@ CREATE TABLE sources (
     updated_at            BIGINT  NOT NULL,
     UNIQUE (collection_id, canonical_url)
 );
+-- Lists of a collection or a kind, by id.
+CREATE INDEX sources_collection ON sources (collection_id, id);
+CREATE INDEX sources_kind ON sources (kind, id);
 
 CREATE TABLE source_state (
     source_id            INTEGER PRIMARY KEY REFERENCES sources (id) ON DELETE CASCADE,

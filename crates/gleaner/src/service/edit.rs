@@ -26,12 +26,12 @@ impl By<'_> {
         self.actor.must(Scope::Write)?;
         let collections = self.store.collections().await?;
         self.edit_source(id, |source, now| {
-            if expected.is_some_and(|versions| !versions.contains(&source.version)) {
-                return Err(StoreError::Changed { entity: "source", key: id.to_string() }.into());
-            }
             let mut checks = checks.clone();
             let settings = self.lay(fields, &source.settings, &collections, &mut checks)?;
             checks.done()?;
+            if expected.is_some_and(|versions| !versions.contains(&source.version)) {
+                return Err(StoreError::Changed { entity: "source", key: id.to_string() }.into());
+            }
             let edit = self.edit(source, settings, fields, now);
             // A poll under way is discarded only for a reason.
             Ok((edit != SourceEdit::of(source)).then_some(edit))

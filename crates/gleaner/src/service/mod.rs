@@ -5,6 +5,7 @@
 mod access;
 mod actor;
 mod bulk;
+mod content;
 mod edit;
 mod error;
 mod events;
@@ -14,11 +15,13 @@ mod feeds;
 mod fields;
 mod hand;
 mod health;
+mod hosts;
 mod jwt;
 mod keys;
 mod links;
 mod people;
 mod polling;
+mod repeat;
 mod sources;
 mod trial;
 mod webhooks;
@@ -32,7 +35,8 @@ use tokio::sync::Notify;
 pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Collection, Delivery, NewEvent, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+    Article, Collection, Delivery, Host, NewArticle, NewEvent, Poll, Post, PostFilter, Repeated, Source,
+    SourceFilter, StoreError, Token, TokenKind, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -44,6 +48,7 @@ pub use feeds::{FeedContent, FeedItem, OutputFeed};
 pub use fields::SourceFields;
 pub use gleaner_core::explain::Explanation;
 pub use health::{Check, Readiness};
+pub use hosts::PolicyInUse;
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use polling::{PollRequest, PolledNow};

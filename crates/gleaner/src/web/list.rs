@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 /// How many a page has where nobody says.
 const USUAL: u32 = 50;
 /// How many a page has at most.
-const MOST: u32 = 500;
+pub(super) const MOST: u32 = 500;
 
 /// Which page.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use gleaner_core::time::Time;
 
-use super::list::Limit;
+use super::list::{Limit, MOST};
 use super::problem::Problem;
 use crate::service::Wrong;
 
@@ -50,14 +50,27 @@ impl Params {
         values.pop()
     }
 
-    /// A parameter that may be given several times.
-    pub(crate) fn many<T, E: Display>(&mut self, name: &str, read: impl Fn(&str) -> Result<T, E>) -> Vec<T> {
+    fn many<T, E: Display>(&mut self, name: &str, read: impl Fn(&str) -> Result<T, E>) -> Vec<T> {
         let mut values = Vec::new();
         for text in self.given.remove(name).unwrap_or_default() {
             match read(&text) {
                 Ok(value) => values.push(value),
                 Err(why) => self.note(name, why.to_string()),
             }
+        }
+        values
+    }
+
+    /// A parameter that may be given so many times.
+    pub(crate) fn several<T, E: Display>(
+        &mut self,
+        name: &str,
+        most: usize,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Vec<T> {
+        let values = self.many(name, read);
+        if values.len() > most {
+            self.note(name, format!("{name} is given {most} times at most"));
         }
         values
     }
@@ -74,11 +87,15 @@ impl Params {
 
     /// Which page.
     pub(crate) fn limit(&mut self) -> Limit {
-        Limit { limit: self.read("limit"), cursor: self.read("cursor") }
+        let limit = self.read::<u32>("limit");
+        if limit.is_some_and(|limit| !(1..=MOST).contains(&limit)) {
+            self.note("limit", format!("a page has 1 to {MOST}"));
+        }
+        Limit { limit, cursor: self.read("cursor") }
     }
 
     /// Fails where anything was wrong, or something is left that nobody knows.
-    pub(crate) fn done(mut self) -> Result<(), Problem> {
+    pub(crate) fn done(mut self) -> Result<(), Box<Problem>> {
         let mut unknown: Vec<String> = self.given.keys().cloned().collect();
         unknown.sort_unstable();
         for name in unknown {
@@ -91,7 +108,7 @@ impl Params {
         let detail = self.wrong.iter().map(|wrong| wrong.message.as_str()).collect::<Vec<_>>().join("\n");
         let mut problem = Problem::new(StatusCode::BAD_REQUEST, "bad_query", "A parameter is wrong", detail);
         problem.errors = self.wrong;
-        Err(problem)
+        Err(Box::new(problem))
     }
 
     fn note(&mut self, field: &str, message: String) {

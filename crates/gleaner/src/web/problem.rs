@@ -60,6 +60,12 @@ impl Problem {
     }
 }
 
+impl From<Box<Problem>> for Problem {
+    fn from(boxed: Box<Problem>) -> Self {
+        *boxed
+    }
+}
+
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
         let detail = error.to_string();

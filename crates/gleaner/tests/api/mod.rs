@@ -1,12 +1,15 @@
 //! The API over real HTTP, on both databases.
 
 mod access;
+mod around;
 mod client;
 mod doors;
+mod edits;
 mod events;
 mod feed_active;
 mod feeds;
 mod polling;
+mod posts;
 mod schemathesis;
 mod sources;
 mod webhooks;

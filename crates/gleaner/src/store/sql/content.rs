@@ -103,16 +103,17 @@ pub(super) fn list_posts(
     before: Option<i64>,
     limit: u32,
 ) -> Query {
-    let mut query = Query::new(format!("SELECT {POST} FROM "));
-    // Searched words lead, newest first; the posts themselves are read only as far as the page goes.
+    // Ids first: what has to be sorted is small then, and texts are read only for the page itself.
+    let mut query = Query::new(format!("SELECT {POST} FROM posts p JOIN ("));
     let id = match phrases {
         Some(phrases) => {
-            query.push(format!("post_text CROSS JOIN posts p WHERE p.id = {TEXT_ID} AND {}", MATCHES[0]));
+            query.push("SELECT p.id FROM post_text CROSS JOIN posts p ");
+            query.push(format!("WHERE p.id = {TEXT_ID} AND {}", MATCHES[0]));
             query.push_bind(text_query(phrases)).push(MATCHES[1]).push(" AND ");
             TEXT_ID
         }
         None => {
-            query.push("posts p WHERE ");
+            query.push("SELECT p.id FROM posts p WHERE ");
             "p.id"
         }
     };
@@ -135,6 +136,7 @@ pub(super) fn list_posts(
         query.push(" AND p.created_at < ").push_bind(ms(until));
     }
     query.push(format!(" ORDER BY {id} DESC LIMIT ")).push(i64::from(limit));
+    query.push(") page ON page.id = p.id ORDER BY p.id DESC");
     query
 }
 

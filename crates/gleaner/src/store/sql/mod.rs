@@ -9,6 +9,7 @@ mod claim;
 mod commit;
 mod content;
 mod events;
+mod hosts;
 mod people;
 mod search;
 mod sources;

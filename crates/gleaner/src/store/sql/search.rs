@@ -13,6 +13,13 @@ const INDEXED: &str = "posts_indexed_seq";
 /// Where the sweep for what is gone goes on, in `meta`.
 const SWEPT: &str = "post_text_swept_to";
 
+/// Asks whether there is anything to index, without anybody's lock.
+pub(super) fn waiting() -> Query {
+    let mut query = Query::new("SELECT 1 FROM outbox WHERE seq > ");
+    query.push("(SELECT CAST(value AS BIGINT) FROM meta WHERE name = ").push_bind(INDEXED).push(") LIMIT 1");
+    query
+}
+
 /// Indexes what the next events tell of; how many events that were.
 pub(super) async fn index(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
     let mut query = Query::new("SELECT value FROM meta WHERE name = ");

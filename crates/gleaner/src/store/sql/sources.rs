@@ -13,7 +13,7 @@ use super::commit::insert_events;
 use super::state::{HEALTH, SOURCE, SOURCE_TABLES, assignments, push_health, source};
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
 use crate::store::{
-    Created, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
+    Created, Host, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
     StoreError,
 };
 
@@ -100,6 +100,22 @@ impl Sources for Sql {
         }
         self.finish(tx).await
     }
+
+    async fn hosts(&self, text: Option<&str>, after: Option<i64>, limit: u32) -> Result<Vec<Host>> {
+        self.all(super::hosts::list(text, after, limit), super::hosts::host).await
+    }
+
+    async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>> {
+        let query = Query::new("SELECT policy, COUNT(*) FROM sources GROUP BY policy");
+        self.all(query, |row| Ok((row.try_get(0)?, u64::try_from(row.try_get::<i64, _>(1)?).unwrap_or(0))))
+            .await
+    }
+}
+
+/// What `LIKE` finds a text by, wherever it stands.
+pub(super) fn pattern(text: &str) -> String {
+    let escaped = text.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    format!("%{escaped}%")
 }
 
 impl Sql {
@@ -118,7 +134,10 @@ pub(super) fn not_found(id: i64) -> StoreError {
 
 /// The query that lists sources.
 pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Query {
-    let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE t.source_id > "));
+    // By the table whose index leads to what is looked for, so that nothing is sorted.
+    let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
+    let id = if by_setting { "s.id" } else { "t.source_id" };
+    let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE {id} > "));
     query.push_bind(after.unwrap_or(0));
     if let Some(status) = filter.status {
         query.push(" AND t.status = ").push_bind(status.name());
@@ -133,8 +152,7 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
         query.push(" AND h.name = ").push_bind(host.as_str());
     }
     if let Some(text) = &filter.text {
-        let escaped = text.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-        let pattern = format!("%{escaped}%");
+        let pattern = pattern(text);
         query.push(" AND (LOWER(s.url) LIKE ").push_bind(pattern.clone());
         query.push(" ESCAPE '\\' OR LOWER(s.name) LIKE ").push_bind(pattern).push(" ESCAPE '\\')");
     }
@@ -144,7 +162,7 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
             .push_bind(ms(now))
             .push(")");
     }
-    query.push(" ORDER BY t.source_id LIMIT ").push(i64::from(limit));
+    query.push(format!(" ORDER BY {id} LIMIT ")).push(i64::from(limit));
     query
 }
 

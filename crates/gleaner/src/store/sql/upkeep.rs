@@ -23,6 +23,9 @@ impl Upkeep for Sql {
     }
 
     async fn index_posts(&self, limit: u32) -> Result<u64> {
+        if self.all(super::search::waiting(), |_| Ok(())).await?.is_empty() {
+            return Ok(0);
+        }
         let mut tx = self.begin().await?;
         let indexed = super::search::index(&mut tx, limit).await;
         self.end(tx, indexed).await
@@ -86,6 +89,8 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     let mut old = Query::new("");
     push_old_posts(&mut old, Time::from_millis(0), 100);
     let all = SourceFilter::default();
+    let collection = SourceFilter { collection_id: Some(1), ..SourceFilter::default() };
+    let kind = SourceFilter { kind: Some(gleaner_core::source::Kind::Feed), ..SourceFilter::default() };
     let failing =
         SourceFilter { status: Some(gleaner_core::health::Status::Failing), ..SourceFilter::default() };
     vec![
@@ -95,6 +100,8 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("known entries", known),
         ("posts to clean up", old),
         ("list sources", super::sources::list(&all, Some(1000), 50)),
+        ("list a collection's sources", super::sources::list(&collection, Some(1000), 50)),
+        ("list sources of a kind", super::sources::list(&kind, Some(1000), 50)),
         ("list failing sources", super::sources::list(&failing, Some(1000), 50)),
     ]
 }

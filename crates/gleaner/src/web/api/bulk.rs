@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::source_types::{KindName, StatusName};
 use crate::service::{BULK, BulkAction, BulkOf, ServiceError, SourceFilter};
 use crate::web::auth::As;
 use crate::web::json::Json;
@@ -46,9 +47,9 @@ enum Action {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BulkFilter {
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<StatusName>)]
     status: Option<Status>,
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<KindName>)]
     kind: Option<Kind>,
     host: Option<String>,
     collection_id: Option<i64>,

@@ -1,12 +1,17 @@
 //! The resources, one file each: handlers, types, and what the API's document says of them.
 
+mod articles;
 mod bulk;
 mod collections;
 mod docs;
 mod events;
 mod health;
+mod hosts;
+mod keys;
 mod login;
 mod openapi;
+mod policies;
+mod posts;
 mod source_actions;
 mod source_types;
 mod sources;
@@ -33,6 +38,11 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(sources::routes())
             .merge(source_actions::routes())
             .merge(bulk::routes())
+            .merge(posts::routes())
+            .merge(articles::routes())
+            .merge(hosts::routes())
+            .merge(policies::routes())
+            .merge(keys::routes())
             .merge(events::routes())
             .merge(webhooks::routes()),
     )

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::source_types::Shown;
+use super::source_types::{Shown, StatusName};
 use super::sources::tagged;
 use crate::service::{Explanation, Poll, PollRequest, PolledNow};
 use crate::web::auth::As;
@@ -127,6 +127,7 @@ async fn poll(whoever: As, Path(id): Path<i64>, Query(how): Query<How>) -> Resul
 #[serde(deny_unknown_fields)]
 struct Reason {
     /// An error kind, which sets it aside for that kind's time, or words, which do so until somebody lifts it.
+    #[schema(min_length = 1, max_length = 500)]
     reason: String,
 }
 
@@ -161,7 +162,7 @@ async fn feed_enable(whoever: As, Path(id): Path<i64>) -> Result<Response, Probl
 #[derive(Serialize, ToSchema)]
 #[schema(as = Explanation)]
 struct ShownExplanation {
-    #[schema(value_type = String, example = "failing")]
+    #[schema(value_type = StatusName)]
     status: Status,
     /// What is the matter, in a sentence.
     summary: String,

@@ -4,7 +4,6 @@ use gleaner_core::health::Status;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Time;
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::service::{Source, SourceFilter};
@@ -17,17 +16,16 @@ use crate::web::{Limit, Problem};
 pub(super) struct Shown {
     id: i64,
     url: String,
-    #[schema(value_type = String, example = "feed")]
+    #[schema(value_type = KindName)]
     kind: Kind,
     name: Option<String>,
     collection_id: i64,
     /// Whether it is polled at all.
     enabled: bool,
-    #[schema(value_type = String, example = "healthy")]
+    #[schema(value_type = StatusName)]
     status: Status,
     /// A number, or `"auto"`; null: as config says.
-    #[schema(value_type = Option<Object>)]
-    poll_interval_minutes: Value,
+    poll_interval_minutes: Option<Every>,
     poll_delay_seconds: Option<u64>,
     article_selector: Option<String>,
     ignore_selector: Option<String>,
@@ -106,29 +104,92 @@ impl From<Source> for Shown {
     }
 }
 
-fn interval(interval: Interval) -> Value {
+/// How often: minutes, or `"auto"`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PollInterval)]
+#[serde(untagged)]
+pub(super) enum Every {
+    Minutes(u32),
+    Auto(Auto),
+}
+
+/// By the source's own habit.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Auto {
+    Auto,
+}
+
+fn interval(interval: Interval) -> Option<Every> {
     match interval {
-        Interval::Default => Value::Null,
-        Interval::Minutes(minutes) => minutes.into(),
-        Interval::Auto => "auto".into(),
+        Interval::Default => None,
+        Interval::Minutes(minutes) => Some(Every::Minutes(minutes)),
+        Interval::Auto => Some(Every::Auto(Auto::Auto)),
     }
 }
 
-/// A source to be made, or what to change of one: what is not said stays as it is, and null is the usual again.
+/// What a source's health amounts to.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+pub(super) enum StatusName {
+    Disabled,
+    Quarantined,
+    Failing,
+    Healthy,
+}
+
+/// What a source is; `rss` and `atom` are read as `feed`, `twitter` as `x`.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+pub(super) enum KindName {
+    Feed,
+    Rss,
+    Atom,
+    Website,
+    Watchlist,
+    X,
+    Twitter,
+}
+
+/// What a source is asked with: it is encrypted, sent to the source's own origin only, and never shown.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
+pub(super) enum SourceCredential {
+    /// Basic authentication.
+    Basic { user: String, password: String },
+    /// One header.
+    Header { name: String, value: String },
+}
+
+/// A source to be made.
+#[derive(ToSchema)]
+#[schema(as = NewSource)]
+#[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
+pub(super) struct NewFields {
+    /// What is polled.
+    #[schema(example = "https://blog.example/feed.xml")]
+    url: String,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
+/// What to change of a source: what is not said stays as it is, and null is the usual again.
 #[derive(ToSchema)]
 #[schema(as = SourceFields)]
 #[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
 pub(super) struct Fields {
-    /// What is polled; a new source needs it.
+    /// What is polled.
     url: Option<String>,
-    /// `feed` (also `rss`, `atom`), `website`, `watchlist` or `x` (also `twitter`).
-    kind: Option<String>,
+    kind: Option<KindName>,
     name: Option<String>,
     /// The collection it belongs to; the default one where it is not said.
     collection_id: Option<i64>,
     /// A number of minutes, or `"auto"`.
-    #[schema(value_type = Option<Object>)]
-    poll_interval_minutes: Option<Value>,
+    poll_interval_minutes: Option<Every>,
+    #[schema(maximum = 31622400)]
     poll_delay_seconds: Option<u64>,
     /// CSS; which links of a watchlist are followed.
     article_selector: Option<String>,
@@ -139,10 +200,7 @@ pub(super) struct Fields {
     ignore_robots: Option<bool>,
     policy: Option<String>,
     enabled: Option<bool>,
-    /// What it is asked with: `{"basic": {"user", "password"}}` or `{"header": {"name", "value"}}`. It is encrypted,
-    /// sent to the source's own origin only, and never shown.
-    #[schema(value_type = Option<Object>)]
-    credential: Option<Value>,
+    credential: Option<SourceCredential>,
 }
 
 /// Which sources.
@@ -150,10 +208,12 @@ pub(super) struct Fields {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "it stands for what is read one by one, so that all that is wrong is told")]
 pub(super) struct Which {
-    /// Of this status: `disabled`, `quarantined`, `failing` or `healthy`.
-    status: Option<String>,
+    /// Of this status.
+    #[param(inline)]
+    status: Option<StatusName>,
     /// Of this kind.
-    kind: Option<String>,
+    #[param(inline)]
+    kind: Option<KindName>,
     /// On this host.
     host: Option<String>,
     /// In this collection.
@@ -165,7 +225,7 @@ pub(super) struct Which {
 }
 
 /// Reads which sources to list, and which page of them.
-pub(super) fn which(mut params: Params, now: Time) -> Result<(SourceFilter, Limit), Problem> {
+pub(super) fn which(mut params: Params, now: Time) -> Result<(SourceFilter, Limit), Box<Problem>> {
     let limit = params.limit();
     let filter = filter(&mut params, now);
     params.done()?;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::source_types::{Fields, Shown, Which, which};
+use super::source_types::{Fields, NewFields, Shown, Which, which};
 use crate::service::{Checks, Source, SourceFields};
 use crate::web::auth::As;
 use crate::web::json::{Json, Path};
@@ -53,7 +53,7 @@ async fn list(whoever: As, params: Params) -> Result<Json<Page<Shown>>, Problem>
 }
 
 /// Add a source. It is polled at once.
-#[utoipa::path(post, path = "/sources", tag = "sources", request_body = Fields, responses(
+#[utoipa::path(post, path = "/sources", tag = "sources", request_body = NewFields, responses(
     (status = 201, body = Shown),
     (status = 409, description = "The collection has that URL already; `id` says under which id"),
     (status = 422, description = "Not valid; `errors` names every field that is wrong"),

@@ -19,6 +19,7 @@ pub(super) const LOCK: &str = " FOR NO KEY UPDATE OF h, t";
 pub(super) const ROW_LOCK: &str = " FOR UPDATE";
 /// One process at a time migrates; the number is only a name for the lock.
 pub(super) const MIGRATION_LOCK: &str = "SELECT 1 FROM pg_advisory_xact_lock(7214509873)";
+pub(super) const JSON_ARRAY: &str = "json_build_array";
 pub(super) const EXPLAIN: &str = "EXPLAIN ";
 /// Where an explained plan's text stands in its row.
 pub(super) const PLAN_COLUMN: usize = 0;

@@ -19,6 +19,7 @@ pub(super) const LOCK: &str = "";
 /// See [`SKIP_LOCKED`].
 pub(super) const ROW_LOCK: &str = "";
 pub(super) const MIGRATION_LOCK: &str = "SELECT 1";
+pub(super) const JSON_ARRAY: &str = "json_array";
 pub(super) const EXPLAIN: &str = "EXPLAIN QUERY PLAN ";
 /// Where an explained plan's text stands in its row.
 pub(super) const PLAN_COLUMN: usize = 3;

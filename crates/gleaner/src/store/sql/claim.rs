@@ -8,8 +8,9 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::{LOCK, Row, SKIP_LOCKED};
+use super::packed::{SOURCE_TABLES, select_source, source, source_and_host};
 use super::sources::not_found;
-use super::state::{SOURCE, SOURCE_TABLES, kind, poll_delay, source};
+use super::state::{kind, poll_delay};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
     ArticleCommit, ArticleWork, Claim, ClaimRequest, Commit, Committed, HostKey, Lease, Release, Result, Work,
@@ -122,11 +123,11 @@ fn push_lease(query: &mut Query, request: &ClaimRequest) {
 
 /// The query that finds what is due of leased hosts, so many of each.
 pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
-    let mut query = Query::new(format!(
-        "SELECT {SOURCE} FROM {SOURCE_TABLES} JOIN (SELECT source_id, \
-             ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_poll_at) AS place \
-         FROM source_state WHERE next_poll_at <= "
-    ));
+    let mut query = select_source();
+    query.push(
+        " JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_poll_at) AS place \
+         FROM source_state WHERE next_poll_at <= ",
+    );
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
     query.push(") d ON d.source_id = s.id WHERE d.place <= ");
@@ -157,7 +158,8 @@ async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> 
     let mut articles: HashMap<i64, Vec<_>> = HashMap::new();
     for piece in id_pieces(&hosts) {
         for row in due_sources(piece, request).build().fetch_all(&mut **tx).await? {
-            sources.entry(row.try_get("host_id")?).or_default().push(source(&row)?);
+            let (host_id, source) = source_and_host(&row)?;
+            sources.entry(host_id).or_default().push(source);
         }
         for row in due_articles(piece, request).build().fetch_all(&mut **tx).await? {
             articles.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
@@ -178,8 +180,8 @@ async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Res
     query.push(") RETURNING id, name, fence, hold_until");
     let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
     let mut claim = leased(&row)?;
-    let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE s.id = "));
-    query.push_bind(id);
+    let mut query = select_source();
+    query.push(" WHERE s.id = ").push_bind(id);
     claim.sources = vec![source(&query.build().fetch_one(&mut **tx).await?)?];
     Ok(Some(claim))
 }

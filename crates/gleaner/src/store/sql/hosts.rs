@@ -20,7 +20,7 @@ pub(super) fn list(text: Option<&str>, after: Option<i64>, limit: u32) -> Query 
     if let Some(text) = text {
         query.push(" AND LOWER(h.name) LIKE ").push_bind(pattern(text)).push(" ESCAPE '\\'");
     }
-    query.push(" ORDER BY h.id LIMIT ").push_bind(i64::from(limit));
+    query.push(" ORDER BY h.id LIMIT ").push(i64::from(limit));
     query
 }
 

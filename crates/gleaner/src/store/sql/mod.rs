@@ -10,6 +10,7 @@ mod commit;
 mod content;
 mod events;
 mod hosts;
+mod packed;
 mod people;
 mod search;
 mod sources;

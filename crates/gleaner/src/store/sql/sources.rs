@@ -10,7 +10,8 @@ use sqlx::Row as _;
 use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
-use super::state::{HEALTH, SOURCE, SOURCE_TABLES, assignments, push_health, source};
+use super::packed::{SOURCE_TABLES, select_source, source};
+use super::state::{HEALTH, assignments, push_health};
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
 use crate::store::{
     Created, Host, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
@@ -48,8 +49,8 @@ impl Sources for Sql {
     }
 
     async fn source(&self, id: i64) -> Result<Source> {
-        let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE s.id = "));
-        query.push_bind(id);
+        let mut query = select_source();
+        query.push(" WHERE s.id = ").push_bind(id);
         let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
         let row = row.ok_or_else(|| not_found(id))?;
         source(&row).map_err(|error| self.fail(error))
@@ -137,8 +138,8 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
     // By the table whose index leads to what is looked for, so that nothing is sorted.
     let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
     let id = if by_setting { "s.id" } else { "t.source_id" };
-    let mut query = Query::new(format!("SELECT {SOURCE} FROM {SOURCE_TABLES} WHERE {id} > "));
-    query.push_bind(after.unwrap_or(0));
+    let mut query = select_source();
+    query.push(format!(" WHERE {id} > ")).push_bind(after.unwrap_or(0));
     if let Some(status) = filter.status {
         query.push(" AND t.status = ").push_bind(status.name());
     }

@@ -1,29 +1,14 @@
 //! How sources and their state stand in rows.
 
-use gleaner_core::health::{Disabled, Failing, Health, KindSet, PermanentRun, Quarantine};
+use gleaner_core::health::Health;
 use gleaner_core::outcome::{Cause, ErrorKind};
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
 
 use super::super::Row;
-use super::{Values, garbled, ms, opt_ms, opt_time, time};
-use crate::store::{Memory, Source, SourceSettings};
-
-/// All columns of a source with its state and host; `s`, `t` and `h` are their tables.
-pub(super) const SOURCE: &str = "s.id, s.collection_id, s.url, s.kind, s.name, s.poll_interval_minutes, \
-    s.poll_delay_seconds, s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.ignore_robots, \
-    s.policy, s.secret, s.version, s.created_at, s.updated_at, \
-    t.host_id, t.fence, t.next_poll_at, t.enabled, t.disabled_reason, t.consecutive_failures, t.failing_since, \
-    t.last_error_type, t.last_error_cause, t.last_error, t.last_status_code, t.kind_run, t.kind_since, \
-    t.permanent_run, t.permanent_since, t.permanent_kinds, t.quarantined_at, t.quarantine_reason, \
-    t.quarantined_by_hand, t.retry_at, t.hold_until, t.last_polled_at, t.last_success_at, \
-    t.etag, t.last_modified, t.body_hash, t.reader_version, t.hints, t.redirect, t.cursor, h.name AS host_name, \
-    h.slot AS host_slot";
-
-/// The tables that [`SOURCE`] reads.
-pub(super) const SOURCE_TABLES: &str =
-    "sources s JOIN source_state t ON t.source_id = s.id JOIN hosts h ON h.id = t.host_id";
+use super::{Values, garbled, ms, opt_ms};
+use crate::store::Memory;
 
 /// The columns that [`push_health`] fills, in its order.
 pub(super) const HEALTH: &str = "next_poll_at, status, enabled, disabled_reason, consecutive_failures, \
@@ -82,23 +67,6 @@ pub(super) fn push_memory(list: &mut Values<'_>, memory: &Memory) {
         .push_bind(memory.cursor.as_deref());
 }
 
-/// A source from a row of [`SOURCE`].
-pub(super) fn source(row: &Row) -> sqlx::Result<Source> {
-    Ok(Source {
-        id: row.try_get("id")?,
-        settings: settings(row)?,
-        health: health(row)?,
-        next_poll_at: opt_time(row, "next_poll_at")?,
-        memory: memory(row)?,
-        host: row.try_get("host_name")?,
-        slot: u32::try_from(row.try_get::<i64, _>("host_slot")?).unwrap_or(0),
-        version: row.try_get("version")?,
-        fence: row.try_get("fence")?,
-        created_at: time(row, "created_at")?,
-        updated_at: time(row, "updated_at")?,
-    })
-}
-
 pub(super) fn kind(row: &Row) -> sqlx::Result<Kind> {
     row.try_get::<&str, _>("kind")?.parse().map_err(|error| garbled("kind", error))
 }
@@ -108,91 +76,9 @@ pub(super) fn poll_delay(row: &Row) -> sqlx::Result<Option<Span>> {
     Ok(seconds.map(|n| Span::from_secs(u64::try_from(n).unwrap_or(0))))
 }
 
-fn settings(row: &Row) -> sqlx::Result<SourceSettings> {
-    Ok(SourceSettings {
-        collection_id: row.try_get("collection_id")?,
-        url: row.try_get("url")?,
-        kind: kind(row)?,
-        name: row.try_get("name")?,
-        interval: Interval::from_stored(row.try_get("poll_interval_minutes")?),
-        poll_delay: poll_delay(row)?,
-        article_selector: row.try_get("article_selector")?,
-        ignore_selector: row.try_get("ignore_selector")?,
-        full_content: row.try_get("full_content")?,
-        backfill: row.try_get("backfill")?,
-        ignore_robots: row.try_get("ignore_robots")?,
-        policy: row.try_get("policy")?,
-        secret: row.try_get("secret")?,
-    })
-}
-
-fn health(row: &Row) -> sqlx::Result<Health> {
-    let enabled: bool = row.try_get("enabled")?;
-    let quarantine = opt_time(row, "quarantined_at")?.map(|at| quarantine(row, at)).transpose()?;
-    Ok(Health {
-        disabled: if enabled { None } else { Some(Disabled { reason: row.try_get("disabled_reason")? }) },
-        quarantine,
-        failing: opt_time(row, "failing_since")?.map(|since| failing(row, since)).transpose()?,
-        hold_until: opt_time(row, "hold_until")?,
-        last_polled_at: opt_time(row, "last_polled_at")?,
-        last_success_at: opt_time(row, "last_success_at")?,
-    })
-}
-
-fn quarantine(row: &Row, at: Time) -> sqlx::Result<Quarantine> {
-    Ok(Quarantine {
-        at,
-        reason: row.try_get::<Option<String>, _>("quarantine_reason")?.unwrap_or_default(),
-        retry_at: opt_time(row, "retry_at")?,
-        by_hand: row.try_get("quarantined_by_hand")?,
-    })
-}
-
-fn failing(row: &Row, since: Time) -> sqlx::Result<Failing> {
-    let permanent = match opt_time(row, "permanent_since")? {
-        Some(since) => Some(PermanentRun {
-            count: count(row, "permanent_run")?,
-            since,
-            kinds: KindSet::from_text(row.try_get::<Option<&str>, _>("permanent_kinds")?.unwrap_or_default()),
-        }),
-        None => None,
-    };
-    Ok(Failing {
-        count: count(row, "consecutive_failures")?,
-        since,
-        kind: error_kind(row, "last_error_type", "last_error_cause")?.unwrap_or(ErrorKind::Unexpected),
-        status: row.try_get::<Option<i64>, _>("last_status_code")?.and_then(|code| u16::try_from(code).ok()),
-        message: row.try_get::<Option<String>, _>("last_error")?.unwrap_or_default(),
-        kind_run: count(row, "kind_run")?,
-        kind_since: opt_time(row, "kind_since")?.unwrap_or(since),
-        permanent,
-    })
-}
-
-fn count(row: &Row, column: &str) -> sqlx::Result<u32> {
-    let count: i64 = row.try_get(column)?;
-    Ok(u32::try_from(count.max(0)).unwrap_or(u32::MAX))
-}
-
 /// An error kind from its two columns.
 pub(super) fn error_kind(row: &Row, kind: &str, cause: &str) -> sqlx::Result<Option<ErrorKind>> {
     let Some(name) = row.try_get::<Option<&str>, _>(kind)? else { return Ok(None) };
     let cause = row.try_get::<Option<&str>, _>(cause)?.and_then(Cause::from_name);
     ErrorKind::from_parts(name, cause).map(Some).map_err(|error| garbled(kind, error))
-}
-
-fn memory(row: &Row) -> sqlx::Result<Memory> {
-    let hints = match row.try_get::<Option<&str>, _>("hints")? {
-        Some(text) => serde_json::from_str(text).map_err(|error| garbled("hints", error))?,
-        None => gleaner_core::schedule::Hints::NONE,
-    };
-    Ok(Memory {
-        etag: row.try_get("etag")?,
-        last_modified: row.try_get("last_modified")?,
-        body_hash: row.try_get("body_hash")?,
-        reader_version: row.try_get("reader_version")?,
-        hints,
-        redirect: row.try_get("redirect")?,
-        cursor: row.try_get("cursor")?,
-    })
 }

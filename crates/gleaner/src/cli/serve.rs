@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use super::{Context, Failure};
+use super::{Context, Failure, client};
 use crate::web::{self, Web};
 
 #[derive(Debug, clap::Args)]
@@ -19,10 +19,11 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
     let engine = service.engine(&owner)?;
     let config = &context.loaded.config;
     let listener = listen(config.api.listen).await?;
-    let base = config.api.public_url.as_ref().map_or_else(
-        || format!("http://{}", config.api.listen),
-        |url| url.as_str().trim_end_matches('/').to_owned(),
-    );
+    let base = match &config.api.public_url {
+        Some(_) => client::base(config),
+        // Which may be another port than was asked for: 0 takes any that is free.
+        None => format!("http://{}", listener.local_addr()?),
+    };
     let store = config.store.url.to_string();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), store, api = base, "gleaner is polling");
     if let Some(code) = service.first_login_code().await? {

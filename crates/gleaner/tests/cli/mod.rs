@@ -3,8 +3,10 @@
 mod config;
 mod keys;
 mod links;
+mod people;
 mod policy;
 mod polling;
+mod site;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -4,10 +4,13 @@
 
 mod add;
 mod ask;
+mod backup;
 mod client;
 mod collection;
+mod completions;
 mod config;
 mod context;
+mod doctor;
 mod extract;
 mod failure;
 mod key;
@@ -16,6 +19,7 @@ mod list;
 mod load;
 mod paint;
 mod policy;
+mod progress;
 mod remote;
 mod serve;
 mod show;
@@ -98,6 +102,16 @@ enum Command {
     Config(config::Args),
     /// Look at policies: what failures do to sources
     Policy(policy::Args),
+    /// Check that everything is there that gleaner needs, and say what to do where it is not
+    Doctor(doctor::Args),
+    /// Copy the database into a file, while gleaner runs
+    Backup(backup::Backup),
+    /// Put such a copy in the database's place
+    Restore(backup::Restore),
+    /// Print a script that completes commands in a shell
+    Completions(completions::Completions),
+    /// Write manual pages
+    Man(completions::Man),
 }
 
 /// Runs what waits for others.
@@ -141,7 +155,12 @@ fn run(cli: Cli, mut env: Env) -> Result<(), Failure> {
     // The one variable besides the config file's that is no setting.
     let token = env.remove(TOKEN_VARIABLE).filter(|token| !token.is_empty()).map(Secret::new);
     let Global { config, set, server, token_file } = cli.global;
-    let loaded = load::config(config.as_ref(), &set, env)?;
+    let loaded = match (load::config(config.as_ref(), &set, env), &cli.command) {
+        (Err(Failure::Config(why)), Command::Doctor(args)) => {
+            return doctor::of_config(args, &why, &mut io::stdout());
+        }
+        (loaded, _) => loaded?,
+    };
     for warning in &loaded.warnings {
         complain(&format!("warning: {warning}"));
     }
@@ -166,6 +185,11 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
         Command::User(args) => user::run(args, context).await,
         Command::Token(args) => token::run(args, context).await,
         Command::Collection(args) => collection::run(args, context).await,
+        Command::Doctor(args) => doctor::run(args, context).await,
+        Command::Backup(args) => backup::backup(args, context).await,
+        Command::Restore(args) => backup::restore(args, context).await,
+        Command::Completions(args) => completions::completions(args, context),
+        Command::Man(args) => completions::man(args, context),
     }
 }
 

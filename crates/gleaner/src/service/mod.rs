@@ -4,6 +4,8 @@
 
 mod access;
 mod actor;
+mod backup;
+mod doctor;
 mod error;
 mod extraction;
 mod hand;
@@ -23,6 +25,8 @@ pub use crate::fetch::Credential;
 pub use crate::store::{Collection, Source, SourceFilter, StoreError, Token, TokenKind, User};
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
+pub use backup::{Copied, back_up, restore};
+pub use doctor::{Finding, State, examine};
 pub use error::{Checks, ServiceError, Wrong};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use keys::SERVICES;

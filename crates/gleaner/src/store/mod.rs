@@ -10,6 +10,7 @@ mod postgres;
 mod records;
 mod sqlite;
 mod types;
+pub mod whole;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! The command line from outside: the real binary, a clean environment, a directory of its own.
 
+mod backup;
 mod config;
+mod doctor;
 mod keys;
 mod links;
 mod people;

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::{Place, Run};
 
-const CONFIG: &str = "\
+pub(super) const CONFIG: &str = "\
 [fetch]
 allow_private_networks = [\"127.0.0.0/8\"]
 [store]

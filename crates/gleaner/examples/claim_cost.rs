@@ -40,6 +40,7 @@ fn source(n: usize, sources: usize, rounds: usize) -> NewSource {
         canonical_url: url.clone(),
         host: HostKey { name: format!("h{}.example", n / SOURCES_PER_HOST), slot: 0 },
         next_poll_at: if is_due { round((n / every % rounds) as u64) } else { round(9000) },
+        enabled: true,
         settings: SourceSettings::feed(1, url),
     }
 }

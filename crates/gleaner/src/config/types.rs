@@ -160,6 +160,12 @@ impl Config {
         self.policies.get(&self.source.policy)
     }
 
+    /// A source's policy: its own, else the default; one that config no longer has falls back to the default.
+    pub fn policy(&self, own: Option<&str>) -> &Policy {
+        let own = own.and_then(|name| self.policies.get(name));
+        own.or_else(|| self.default_policy()).unwrap_or(&self.policies["standard"])
+    }
+
     /// A hash of all that times polls: the policy tables with their caps, which of them is the default, and the
     /// default interval. Where it differs from the one stored at the last start, next polls are computed anew.
     pub fn schedule_hash(&self) -> String {

@@ -22,7 +22,7 @@ use crate::fetch::Request;
 use crate::log::Shown;
 use crate::read::article::{Article, extract};
 use crate::read::{Page, text};
-use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, NewArticleWork, Release, Source};
+use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Release, Source};
 
 /// A post as far as the index or the feed knows it, kept until its page is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub(super) async fn article(
     turn: Turn,
     work: ArticleWork,
 ) -> Shared<Polled> {
-    let fetched = caught(fetch_and_extract(inner, &work, turn.more)).await;
+    let fetched = caught(fetch_and_extract(inner, &work, turn.many)).await;
     drop(permit);
     let now = inner.cx.clock.now();
     let host_hold_until = fetched.as_ref().err().and_then(|failure| host_hold(failure, now));
@@ -76,11 +76,11 @@ pub(super) async fn article(
     let free_at = turn.end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
     let release = released.then_some(Release { lease: turn.lease, free_at });
     let commit = ArticleCommit { lease: turn.lease, work_id: work.id, at: now, host_hold_until, outcome };
-    inner.recorder.commit_article(commit, release).await?;
-    Ok(Polled { released })
+    let committed = inner.recorder.commit_article(commit, release).await?;
+    Ok(Polled { released, stored: matches!(committed, Committed::Stored { .. }) })
 }
 
-async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, more: bool) -> Result<Article, Failure> {
+async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Result<Article, Failure> {
     let url = Url::parse(&work.url).map_err(|error| {
         gleaner_core::classify::Fault::Blocked(format!("'{}' is no URL: {error}", work.url))
             .into_failure(None)
@@ -89,7 +89,7 @@ async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, more: bool) -> Res
     if !work.ignore_robots && work.kind != Kind::Feed {
         inner.cx.fetcher.allowed(&url, now).await?;
     }
-    let request = Request { accept: PAGES.to_owned(), keep_connection: more, ..Request::new(url) };
+    let request = Request { accept: PAGES.to_owned(), keep_connection: many, ..Request::new(url) };
     let response = inner.cx.fetcher.fetch(&request, now).await?;
     off_the_threads(inner, move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };

@@ -97,14 +97,14 @@ impl Attempt {
     }
 }
 
-/// Tries a source once; `more` of its host may follow. A panic on the way is a failure of ours, like a store that
-/// cannot be read.
-pub(super) async fn attempt(inner: &Inner, source: &Source, more: bool) -> Attempt {
+/// Tries a source once, as one of `many` of its host or alone. A panic on the way is a failure of ours, like a store
+/// that cannot be read.
+pub(super) async fn attempt(inner: &Inner, source: &Source, many: bool) -> Attempt {
     let begun = Instant::now();
     let tried = async {
         match source.settings.kind {
             Kind::X => x::fetch_and_read(inner, source).await,
-            Kind::Feed | Kind::Website | Kind::Watchlist => fetch_and_read(inner, source, more).await,
+            Kind::Feed | Kind::Website | Kind::Watchlist => fetch_and_read(inner, source, many).await,
         }
     };
     let attempt = caught(tried).await.unwrap_or_else(Attempt::failed);
@@ -123,8 +123,8 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
     Fault::Internal(format!("panicked: {}", words.unwrap_or("without a word"))).into_failure(None)
 }
 
-async fn fetch_and_read(inner: &Inner, source: &Source, more: bool) -> Result<Attempt, Failure> {
-    let request = request(&inner.vault, source, more).map_err(|fault| fault.into_failure(None))?;
+async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<Attempt, Failure> {
+    let request = request(&inner.vault, source, many).map_err(|fault| fault.into_failure(None))?;
     let now = inner.cx.clock.now();
     if heeds_robots(source) {
         inner.cx.fetcher.allowed(&request.url, now).await?;
@@ -191,7 +191,7 @@ fn is_current(source: &Source) -> bool {
     source.memory.reader_version == Some(READER_VERSION)
 }
 
-fn request(vault: &Vault, source: &Source, more: bool) -> Result<Request, Fault> {
+fn request(vault: &Vault, source: &Source, many: bool) -> Result<Request, Fault> {
     let url = Url::parse(&source.settings.url)
         .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", source.settings.url)))?;
     let accept = match source.settings.kind {
@@ -206,7 +206,7 @@ fn request(vault: &Vault, source: &Source, more: bool) -> Result<Request, Fault>
     };
     let credential = credential::of_source(vault, source)?;
     // Ten thousand hosts that are asked once in half an hour would leave as many idle connections.
-    let keep_connection = more;
+    let keep_connection = many;
     Ok(Request { accept: accept.to_owned(), validators, credential, keep_connection, ..Request::new(url) })
 }
 

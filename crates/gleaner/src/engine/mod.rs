@@ -10,6 +10,7 @@ mod batch;
 mod cleanup;
 mod credential;
 mod host;
+mod now;
 mod poll;
 mod record;
 mod reschedule;
@@ -30,6 +31,7 @@ use tokio::sync::{Notify, Semaphore};
 pub use attempt::{Reader, Readers};
 pub use credential::{X, seal_credential, seal_key};
 pub use host::host_key;
+pub use now::Poller;
 pub use scheduler::{Engine, Ticked};
 
 use crate::clock::{Chance, Clock};
@@ -71,10 +73,9 @@ struct Inner {
 }
 
 impl Context {
-    /// A source's policy: its own, else the default; one that config no longer has falls back to the default.
+    /// A source's policy.
     fn policy(&self, source: &Source) -> &Policy {
-        let own = source.settings.policy.as_ref().and_then(|name| self.config.policies.get(name));
-        own.or_else(|| self.config.default_policy()).unwrap_or(&self.config.policies["standard"])
+        self.config.policy(source.settings.policy.as_deref())
     }
 
     /// How often a source is polled.
@@ -90,6 +91,19 @@ impl Context {
 }
 
 impl Inner {
+    fn new(cx: Context) -> Self {
+        Self {
+            recorder: record::Recorder::start(&cx.store),
+            vault: Vault::of(&cx.config.store),
+            permits: Semaphore::new(cx.config.fetch.concurrency as usize),
+            readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
+            held: Mutex::default(),
+            room: Notify::new(),
+            stopping: AtomicBool::new(false),
+            cx,
+        }
+    }
+
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }

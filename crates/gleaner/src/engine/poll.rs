@@ -19,8 +19,8 @@ use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Sour
 pub(super) struct Turn {
     /// The lease of the host.
     pub(super) lease: Lease,
-    /// Whether more of the host is waiting.
-    pub(super) more: bool,
+    /// Whether it is one of several, so that they share a connection.
+    pub(super) many: bool,
     /// Where the host is to be given back with the poll: how long it is to be left alone.
     pub(super) end: Option<Span>,
 }
@@ -29,6 +29,8 @@ pub(super) struct Turn {
 pub(super) struct Polled {
     /// The host was given back with it.
     pub(super) released: bool,
+    /// Its outcome was recorded.
+    pub(super) stored: bool,
 }
 
 /// Polls one claimed source. Whatever happens on the way, exactly one outcome is committed; only a store failure
@@ -40,8 +42,8 @@ pub(super) async fn poll(
     turn: Turn,
     source: Source,
 ) -> Shared<Polled> {
-    let Turn { lease, more, end } = turn;
-    let attempt = attempt(inner, &source, more).await;
+    let Turn { lease, many, end } = turn;
+    let attempt = attempt(inner, &source, many).await;
     // The next host is asked while this poll is recorded.
     drop(permit);
     let now = inner.cx.clock.now();
@@ -52,13 +54,14 @@ pub(super) async fn poll(
     let told = Told::of(&inner.cx, &source, &attempt, &decision);
     let commit = commit(inner, lease, &source, attempt, decision, now);
     let committed = inner.recorder.commit(commit, release).await?;
+    let stored = matches!(committed, Committed::Stored { .. });
     match committed {
         Committed::Stored { new, changed } => told.log(&source, new.len(), changed.len()),
         Committed::Discarded => {
             tracing::debug!(url = %Shown(&source.settings.url), "a poll was overtaken; discarded")
         }
     }
-    Ok(Polled { released })
+    Ok(Polled { released, stored })
 }
 
 fn decision(cx: &Context, source: &Source, attempt: &Attempt, now: Time) -> Decision {

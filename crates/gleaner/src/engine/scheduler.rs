@@ -6,19 +6,17 @@ use std::time::{Duration, Instant};
 
 use gleaner_core::schedule::LONGEST_HOLD;
 use gleaner_core::time::{Span, Time};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::cleanup::Cleaner;
+use super::now::Poller;
 use super::poll::Turn;
-use super::record::Recorder;
 use super::{Context, Inner, article, poll, reschedule};
 use crate::clock::Clock;
 use crate::store::{ArticleWork, Claim, ClaimRequest, Lease, Release, Source, Spread, StoreError};
-use crate::vault::Vault;
 
 /// How long a host is ours without a heartbeat.
-const LEASE: Span = Span::from_secs(60);
+pub(super) const LEASE: Span = Span::from_secs(60);
 /// How many hosts one claim takes at most.
 const CLAIM: usize = 100;
 /// How many sources of one host are polled under one lease.
@@ -49,20 +47,13 @@ pub struct Ticked {
 impl Engine {
     /// An engine that has done nothing yet; `owner` names it among workers.
     pub fn new(cx: Context, owner: impl Into<String>) -> Self {
-        let recorder = Recorder::start(&cx.store);
-        let concurrency = cx.config.fetch.concurrency as usize;
-        let inner = Inner {
-            recorder,
-            vault: Vault::of(&cx.config.store),
-            permits: Semaphore::new(concurrency),
-            readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
-            held: Default::default(),
-            room: Default::default(),
-            stopping: Default::default(),
-            cx,
-        };
-        let (inner, owner) = (Arc::new(inner), owner.into());
+        let (inner, owner) = (Arc::new(Inner::new(cx)), owner.into());
         Self { inner, tasks: JoinSet::new(), cleaner: Cleaner::default(), heartbeat_at: None, owner }
+    }
+
+    /// What polls single sources by hand, with this engine's client and writer.
+    pub fn poller(&self) -> Poller {
+        Poller::of(Arc::clone(&self.inner), format!("{} by hand", self.owner))
     }
 
     /// The work of one moment: leases are kept, what is old is cleaned up, and what is due is begun. It does not
@@ -275,6 +266,7 @@ enum Work {
 /// host's row, not here, so that it holds across restarts and workers.
 async fn work(inner: Arc<Inner>, claim: Claim) {
     let Claim { lease, host, sources, articles, .. } = claim;
+    let many = sources.len() + articles.len() > 1;
     let sources = sources.into_iter().map(|source| Work::Source(Box::new(source)));
     let articles = articles.into_iter().map(|article| Work::Article(Box::new(article)));
     let mut due = sources.chain(articles).peekable();
@@ -288,9 +280,8 @@ async fn work(inner: Arc<Inner>, claim: Claim) {
             Work::Source(source) => inner.cx.delay(source.settings.poll_delay, source.settings.kind, &host),
             Work::Article(work) => inner.cx.delay(work.poll_delay, work.kind, &host),
         };
-        let more = due.peek().is_some();
-        let end = (!more || delay > Span::ZERO).then_some(delay);
-        let turn = Turn { lease, more, end };
+        let end = (due.peek().is_none() || delay > Span::ZERO).then_some(delay);
+        let turn = Turn { lease, many, end };
         let polled = match work {
             Work::Source(source) => poll::poll(&inner, permit, turn, *source).await,
             Work::Article(work) => article::article(&inner, permit, turn, *work).await,

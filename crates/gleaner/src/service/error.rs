@@ -117,7 +117,7 @@ impl fmt::Display for Wrongs<'_> {
 }
 
 /// Gathers what is wrong, so that all of it is told at once.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Checks(Vec<Wrong>);
 
 impl Checks {
@@ -139,6 +139,11 @@ impl Checks {
     /// Notes that a field is wrong.
     pub fn wrong(&mut self, field: &str, message: impl Into<String>) {
         self.0.push(Wrong { field: field.to_owned(), message: message.into() });
+    }
+
+    /// Whether this field is wrong already.
+    pub fn has(&self, field: &str) -> bool {
+        self.0.iter().any(|wrong| wrong.field == field)
     }
 
     /// Fails where anything was wrong.

@@ -24,6 +24,7 @@ impl By<'_> {
     /// Sets a source aside: for the time that the `cooldown` policy gives where the reason is an error kind, else
     /// until a person lifts it.
     pub async fn set_aside(&self, id: i64, reason: &str) -> Result<(), ServiceError> {
+        let reason = checked_reason(reason)?;
         self.change_health(id, |source, now| {
             let health = source.health.set_aside_by_hand(reason, now);
             Ok(Some((health, StatusEventKind::Quarantined, format!("set aside by hand: {reason}"))))
@@ -34,14 +35,7 @@ impl By<'_> {
     /// Lifts a quarantine.
     pub async fn lift(&self, id: i64) -> Result<(), ServiceError> {
         self.change_health(id, |source, _| match source.health.status() {
-            Status::Disabled => Err(ServiceError::Conflict {
-                code: "source_disabled",
-                message: format!(
-                    "source {id} is disabled, not set aside; enable it with {{\"enabled\": true}}"
-                ),
-                id: Some(id),
-                at: None,
-            }),
+            Status::Disabled => Err(is_disabled(id)),
             Status::Quarantined => {
                 Ok(Some((source.health.lifted(), StatusEventKind::Recovered, "lifted by hand".into())))
             }
@@ -60,9 +54,29 @@ impl By<'_> {
         ) -> Result<Option<(Health, StatusEventKind, String)>, ServiceError>,
     ) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
-        let (source, now) = (self.store.source(id).await?, self.clock.now());
-        let Some((health, kind, reason)) = change(&source, now)? else { return Ok(()) };
-        let decision = by_hand(health, vec![StatusEvent { kind, reason }], now);
-        Ok(self.store.edit_source(&SourceEdit::of(&source).deciding(decision), now).await?)
+        self.edit_source(id, |source, now| {
+            let Some((health, kind, reason)) = change(source, now)? else { return Ok(None) };
+            let decision = by_hand(health, vec![StatusEvent { kind, reason }], now);
+            Ok(Some(SourceEdit::of(source).deciding(decision)))
+        })
+        .await
+        .map(|_| ())
     }
+}
+
+/// What cannot be done to a disabled source.
+pub(super) fn is_disabled(id: i64) -> ServiceError {
+    ServiceError::Conflict {
+        code: "source_disabled",
+        message: format!("source {id} is disabled, and only a person enables it: send {{\"enabled\": true}}"),
+        id: Some(id),
+        at: None,
+    }
+}
+
+/// A reason that people can read.
+fn checked_reason(reason: &str) -> Result<&str, ServiceError> {
+    let reason = reason.trim();
+    let fits = (1..=500).contains(&reason.chars().count()) && !reason.contains('\0');
+    if fits { Ok(reason) } else { Err(ServiceError::invalid("reason", "a reason has 1 to 500 characters")) }
 }

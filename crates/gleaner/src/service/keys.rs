@@ -9,14 +9,12 @@ use super::{By, Scope, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::{self, seal_credential, seal_key};
 use crate::fetch::Credential;
-use crate::store::{Source, SourceEdit, SourceFilter, StoreError};
+use crate::store::{SourceEdit, SourceFilter, StoreError};
 
 /// The services that take keys.
 pub const SERVICES: [&str; 1] = [engine::X];
 /// Sources read at once.
 const PAGE: u32 = 500;
-/// How often an edit that somebody else's overtook is tried again.
-const TRIES: u32 = 5;
 
 impl By<'_> {
     /// Sets a user's key for a service. The sources that failed for want of one are due at once; how many those are.
@@ -109,29 +107,11 @@ impl By<'_> {
             result => result,
         }
     }
-
-    /// Reads a source and writes it changed, again where a poll came in between; whether anything was written.
-    async fn edit_source(
-        &self,
-        id: i64,
-        change: impl Fn(&Source, Time) -> Result<Option<SourceEdit>, ServiceError>,
-    ) -> Result<bool, ServiceError> {
-        let mut tries = 0;
-        loop {
-            let (source, now) = (self.store.source(id).await?, self.clock.now());
-            let Some(edit) = change(&source, now)? else { return Ok(false) };
-            match self.store.edit_source(&edit, now).await {
-                Err(StoreError::Changed { .. }) if tries < TRIES => tries += 1,
-                Err(error) => return Err(error.into()),
-                Ok(()) => return Ok(true),
-            }
-        }
-    }
 }
 
 /// A source that failed for want of a key, due at once; what a person disabled or set aside stays so, and whether the
 /// key is any good the poll will tell.
-fn woken(health: &Health, now: Time) -> Option<Decision> {
+pub(super) fn woken(health: &Health, now: Time) -> Option<Decision> {
     let row = health.failing.as_ref()?;
     let held = health.quarantine.as_ref();
     if row.kind != ErrorKind::Unauthorized

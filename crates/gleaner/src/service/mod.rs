@@ -5,38 +5,47 @@
 mod access;
 mod actor;
 mod backup;
+mod bulk;
 mod doctor;
+mod edit;
 mod error;
+mod explain;
 mod extraction;
+mod fields;
 mod hand;
 mod jwt;
 mod keys;
 mod links;
 mod people;
+mod polling;
 mod sources;
 mod trial;
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gleaner_core::time::Time;
 
 pub use crate::fetch::Credential;
-pub use crate::store::{Collection, Source, SourceFilter, StoreError, Token, TokenKind, User};
+pub use crate::store::{Collection, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User};
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
 pub use backup::{Copied, back_up, restore};
+pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
 pub use doctor::{Finding, State, examine};
 pub use error::{Checks, ServiceError, Wrong};
 pub use extraction::{Extraction, extract_html, extract_url};
+pub use fields::SourceFields;
+pub use gleaner_core::explain::Explanation;
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
+pub use polling::{PollRequest, PolledNow};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
-use crate::engine::{Context, Engine, Readers};
+use crate::engine::{Context, Engine, Poller, Readers};
 use crate::fetch::{Fetcher, Outside};
 use crate::store::{self, Options, Store};
 use crate::vault::Vault;
@@ -50,6 +59,8 @@ pub struct Service {
     chance: Chance,
     vault: Vault,
     gate: Gate,
+    /// Polls by hand; made when it is first needed.
+    poller: OnceLock<Poller>,
 }
 
 /// The use cases, as somebody who may or may not do them.
@@ -83,7 +94,7 @@ impl Service {
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
-        Self { store, config, clock, chance, vault, gate: Gate::default() }
+        Self { store, config, clock, chance, vault, gate: Gate::default(), poller: OnceLock::new() }
     }
 
     /// The use cases, as this one.
@@ -112,14 +123,29 @@ impl Service {
 
     /// An engine that polls this service's sources; `owner` names it among workers.
     pub fn engine(&self, owner: &str) -> Result<Engine, ServiceError> {
-        let context = Context {
+        let engine = Engine::new(self.context()?, owner);
+        // Polls by hand share its client and its writer.
+        let _ = self.poller.set(engine.poller());
+        Ok(engine)
+    }
+
+    fn poller(&self) -> Result<&Poller, ServiceError> {
+        if let Some(poller) = self.poller.get() {
+            return Ok(poller);
+        }
+        let owner = format!("{} by hand", std::process::id());
+        let poller = Poller::new(self.context()?, owner);
+        Ok(self.poller.get_or_init(|| poller))
+    }
+
+    fn context(&self) -> Result<Context, ServiceError> {
+        Ok(Context {
             store: Arc::clone(&self.store),
             fetcher: Fetcher::new(&self.config.fetch, &Outside::default())?,
             config: self.config.clone(),
             clock: Arc::clone(&self.clock),
             chance: Chance::new(),
             readers: Readers::default(),
-        };
-        Ok(Engine::new(context, owner))
+        })
     }
 }

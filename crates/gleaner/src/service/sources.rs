@@ -1,15 +1,13 @@
-//! Adding and listing sources.
+//! Adding, reading, listing and deleting sources. Edits are in `edit.rs`.
 
 use gleaner_core::link;
 use gleaner_core::schedule::first_poll;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
 
-use super::{By, Scope, ServiceError, try_url};
+use super::{By, Checks, Scope, ServiceError, SourceFields, try_url};
 use crate::engine::host_key;
-use crate::fetch::guard::{self, Allow};
-use crate::read::links;
-use crate::store::{self, Created, Source, SourceFilter, SourceSettings};
+use crate::store::{self, Collection, Created, Source, SourceFilter, SourceSettings, StoreError};
 
 /// A source as a person asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,50 +112,69 @@ impl By<'_> {
         }
     }
 
-    /// Adds a source as it is given.
+    /// Adds a source as it is given; one whose URL the collection has already stays as it is.
     pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
-        self.actor.must(Scope::Write)?;
-        let url = match new.kind {
-            Kind::X => gleaner_core::x::timeline_url(&new.url)?,
-            Kind::Feed | Kind::Website | Kind::Watchlist => link::source_url(&new.url)?,
+        let collections = self.store.collections().await?;
+        let collection_id = collection_id(&collections, new.collection.as_deref().unwrap_or("default"))?;
+        let fields = SourceFields {
+            url: Some(new.url.clone()),
+            kind: Some(new.kind),
+            name: Some(new.name.clone()),
+            collection_id: Some(collection_id),
+            interval: Some(new.interval),
+            poll_delay: Some(new.poll_delay),
+            article_selector: Some(new.article_selector.clone()),
+            ignore_selector: Some(new.ignore_selector.clone()),
+            full_content: Some(new.full_content),
+            backfill: Some(new.backfill),
+            ignore_robots: Some(new.ignore_robots),
+            policy: Some(new.policy.clone()),
+            ..SourceFields::default()
         };
-        let allow = Allow::new(self.config.fetch.allow_private_networks.clone());
-        guard::check_url(&url, &allow).map_err(|refused| {
-            ServiceError::invalid(
-                "url",
-                format!("{url} cannot be polled: {refused}; fetch.allow_private_networks opens networks"),
-            )
-        })?;
-        self.check_policy(new.policy.as_deref())?;
-        for selector in [&new.article_selector, &new.ignore_selector].into_iter().flatten() {
-            links::check_selector(selector).map_err(|why| ServiceError::invalid("selector", why))?;
+        let (settings, created) = self.store_new(&fields, Checks::default(), new.at_once).await?;
+        let is_new = matches!(created, Created::New(_));
+        Ok(Added { id: created.id(), is_new, url: settings.url, note: None })
+    }
+
+    /// Makes a source of fields, polled at once. `checks` has what is wrong with them already.
+    pub async fn create_source(&self, fields: &SourceFields, checks: Checks) -> Result<Source, ServiceError> {
+        match self.store_new(fields, checks, true).await? {
+            (_, Created::New(id)) => Ok(self.store.source(id).await?),
+            (settings, Created::Exists(id)) => {
+                Err(StoreError::Duplicate { entity: "source", key: settings.url, id: Some(id) }.into())
+            }
         }
-        let collection_id = self.collection_id(new.collection.as_deref().unwrap_or("default")).await?;
+    }
+
+    async fn store_new(
+        &self,
+        fields: &SourceFields,
+        mut checks: Checks,
+        at_once: bool,
+    ) -> Result<(SourceSettings, Created), ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let collections = self.store.collections().await?;
+        let usual = collections.iter().find(|one| one.name == "default").or(collections.first());
+        if fields.url.is_none() && !checks.has("url") {
+            checks.wrong("url", "a source needs a url");
+        }
+        if fields.collection_id.is_none() && usual.is_none() {
+            checks.wrong("collection_id", "there is no collection; make one first");
+        }
+        let nothing = SourceSettings::feed(usual.map_or(0, |one| one.id), String::new());
+        let settings = self.lay(fields, &nothing, &collections, &mut checks)?;
+        checks.done()?;
         let now = self.clock.now();
-        let interval = new.interval.resolve(self.config.source.poll_interval);
-        let next_poll_at = if new.at_once { now } else { first_poll(now, interval, self.chance.jitter()).at };
+        let interval = settings.interval.resolve(self.config.source.poll_interval);
         let source = store::NewSource {
-            canonical_url: link::canonical(url.as_str()),
-            host: host_key(&self.config, new.kind, url.as_str()),
-            next_poll_at,
-            settings: SourceSettings {
-                kind: new.kind,
-                name: new.name.clone(),
-                interval: new.interval,
-                poll_delay: new.poll_delay,
-                article_selector: new.article_selector.clone(),
-                ignore_selector: new.ignore_selector.clone(),
-                full_content: new.full_content,
-                ignore_robots: new.ignore_robots,
-                backfill: new.backfill,
-                policy: new.policy.clone(),
-                ..SourceSettings::feed(collection_id, url.as_str())
-            },
+            canonical_url: link::canonical(&settings.url),
+            host: host_key(&self.config, settings.kind, &settings.url),
+            next_poll_at: if at_once { now } else { first_poll(now, interval, self.chance.jitter()).at },
+            enabled: fields.enabled.unwrap_or(true),
+            settings: settings.clone(),
         };
         let created = self.store.create_sources(&[source], now).await?;
-        let created = created.first().copied().unwrap_or(Created::Exists(0));
-        let is_new = matches!(created, Created::New(_));
-        Ok(Added { id: created.id(), is_new, url: url.to_string(), note: None })
+        Ok((settings, created.first().copied().unwrap_or(Created::Exists(0))))
     }
 
     /// Lists sources.
@@ -171,31 +188,23 @@ impl By<'_> {
         Ok(self.store.sources(filter, after, limit).await?)
     }
 
-    fn check_policy(&self, name: Option<&str>) -> Result<(), ServiceError> {
-        match name {
-            Some(name) if !self.config.policies.contains_key(name) => {
-                let names = self.config.policies.keys().cloned().collect::<Vec<_>>().join(", ");
-                Err(ServiceError::invalid(
-                    "policy",
-                    format!("there is no policy '{name}'; there are {names}"),
-                ))
-            }
-            _ => Ok(()),
-        }
+    /// One source.
+    pub async fn source(&self, id: i64) -> Result<Source, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        Ok(self.store.source(id).await?)
     }
 
-    async fn collection_id(&self, name: &str) -> Result<i64, ServiceError> {
-        let collections = self.store.collections().await?;
-        collections
-            .iter()
-            .find(|collection| collection.name == name)
-            .map(|collection| collection.id)
-            .ok_or_else(|| {
-                let names = collections.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
-                ServiceError::invalid(
-                    "collection",
-                    format!("there is no collection '{name}'; there are {names}"),
-                )
-            })
+    /// Deletes a source with its posts, seen and history; articles stay.
+    pub async fn delete_source(&self, id: i64) -> Result<(), ServiceError> {
+        self.actor.must(Scope::Write)?;
+        Ok(self.store.delete_source(id).await?)
     }
+}
+
+fn collection_id(collections: &[Collection], name: &str) -> Result<i64, ServiceError> {
+    let found = collections.iter().find(|collection| collection.name == name);
+    found.map(|collection| collection.id).ok_or_else(|| {
+        let names = collections.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
+        ServiceError::invalid("collection", format!("there is no collection '{name}'; there are {names}"))
+    })
 }

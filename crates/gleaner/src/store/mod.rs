@@ -42,6 +42,10 @@ pub trait Work: Send + Sync {
     /// Leases the host of one source, due or not, with that source alone; none where somebody else has it.
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>>;
 
+    /// Makes an enabled source due, as a person asks for it, without raising its fence; tells the lease that its host
+    /// is under at that time, if it is.
+    async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>>;
+
     /// Keeps leases until then; returns those that are still ours.
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>>;
 

@@ -81,6 +81,8 @@ pub struct NewSource {
     pub host: HostKey,
     /// Its first poll.
     pub next_poll_at: Time,
+    /// Whether it is polled at all.
+    pub enabled: bool,
 }
 
 /// What became of a source to be created.
@@ -173,6 +175,8 @@ pub struct SourceEdit {
     pub version: i64,
     /// The fence that was read, where the state is changed from what it said.
     pub fence: i64,
+    /// The latest poll when it was read; another one: its state is no longer what was read.
+    pub polled_at: Option<Time>,
     /// What a person says now.
     pub settings: SourceSettings,
     /// See [`NewSource::canonical_url`].
@@ -196,6 +200,7 @@ impl SourceEdit {
             id: source.id,
             version: source.version,
             fence: source.fence,
+            polled_at: source.health.last_polled_at,
             settings: source.settings.clone(),
             canonical_url: link::canonical(&source.settings.url),
             host: HostKey { name: source.host.clone(), slot: source.slot },

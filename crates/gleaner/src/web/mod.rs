@@ -7,6 +7,7 @@ pub mod api;
 mod auth;
 mod json;
 mod list;
+mod params;
 mod problem;
 
 use std::sync::Arc;

@@ -3,6 +3,9 @@
 mod access;
 mod client;
 mod doors;
+mod feed_active;
+mod polling;
+mod sources;
 
 /// Makes two tests of each, one a database.
 macro_rules! on_both {

@@ -19,6 +19,7 @@ on_both!(
     a_429_holds_its_host,
     a_restart_brings_no_burst,
     requests_say_who_asks,
+    a_connection_is_kept_only_while_more_is_asked_of_its_host,
 );
 
 const ITEM: &str = "<item><guid>1</guid><description>one</description></item>";
@@ -173,4 +174,21 @@ async fn requests_say_who_asks(db: Database) {
     assert!(agent.starts_with("gleaner/") && agent.contains("https://me.example/bot"), "{agent}");
     assert!(request.header("accept").unwrap().contains("application/atom+xml"));
     assert_eq!((request.header("cookie"), request.header("referer")), (None, None));
+}
+
+async fn a_connection_is_kept_only_while_more_is_asked_of_its_host(db: Database) {
+    let mut world = World::new(db, &[]).await;
+    for (host, path) in [("a.test", "/1"), ("a.test", "/2"), ("a.test", "/3"), ("b.test", "/4")] {
+        world.answer(path, Answer::feed(&[path]));
+        world.add(host, path).await;
+    }
+    world.poll_due().await;
+    world.advance(Span::from_hours(1));
+    world.poll_due().await;
+    let requests = world.server().requests();
+    let of = |path: &str| -> Vec<usize> {
+        requests.iter().filter(|request| request.path == path).map(|request| request.connection).collect()
+    };
+    assert_eq!((of("/1")[0], of("/2")[0]), (of("/2")[0], of("/3")[0]), "three in a row share one");
+    assert_ne!(of("/4")[0], of("/4")[1], "one alone leaves nothing open");
 }

@@ -3,6 +3,7 @@
 use super::*;
 
 on_both!(
+    a_source_that_is_asked_for_is_due,
     a_claim_leases_due_hosts_with_what_is_due,
     a_host_is_claimed_once_until_its_lease_ends,
     a_big_host_is_claimed_in_portions,
@@ -201,4 +202,33 @@ async fn a_host_hold_delays_its_sources(db: Database) {
     let claims = db.store.claim(&request(start() + minutes(20))).await.unwrap();
     assert_eq!(claims[0].sources.len(), 2);
     assert_eq!(claims[0].hold_until, Some(start() + minutes(20)));
+}
+
+async fn a_source_that_is_asked_for_is_due(db: Database) {
+    let ids = add(&db, &[feed("a.example", "feed"), feed("b.example", "feed")]).await;
+    for claim in db.store.claim(&request(start())).await.unwrap() {
+        let release = Release { lease: claim.lease, free_at: None };
+        db.store.commit(&[quiet(&claim, 0, start())], &[release]).await.unwrap();
+    }
+    let now = start() + minutes(1);
+    assert!(db.store.claim(&request(now)).await.unwrap().is_empty(), "nothing is due");
+    assert_eq!(db.store.wake_source(ids[0], now).await.unwrap(), None, "nobody asks its host");
+    let claim = claim_one(&db, now).await;
+    assert_eq!(claim.sources[0].id, ids[0]);
+    // Under a lease the poll that runs goes on, and its commit counts.
+    assert_eq!(db.store.wake_source(ids[0], now).await.unwrap(), Some(claim.lease));
+    let release = Release { lease: claim.lease, free_at: None };
+    let committed = db.store.commit(&[quiet(&claim, 0, now)], &[release]).await.unwrap();
+    assert!(matches!(committed[..], [Committed::Stored { .. }]));
+    assert!(db.store.claim(&request(now)).await.unwrap().is_empty(), "it was polled");
+    let missing = db.store.wake_source(999, now).await.unwrap_err();
+    assert!(matches!(missing, StoreError::NotFound { .. }));
+    let disabled = db.store.source(ids[1]).await.unwrap();
+    let edit = edit_of(&disabled, |edit| {
+        edit.health = edit.health.disabled_by_hand(None);
+        edit.next_poll_at = None;
+    });
+    db.store.edit_source(&edit, now).await.unwrap();
+    db.store.wake_source(ids[1], now).await.unwrap();
+    assert_eq!(db.store.source(ids[1]).await.unwrap().next_poll_at, None, "only a person enables it");
 }

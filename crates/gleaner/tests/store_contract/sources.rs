@@ -7,6 +7,8 @@ on_both!(
     a_url_is_once_in_a_collection,
     sources_are_listed_by_filter_and_cursor,
     an_edit_of_something_older_changes_nothing,
+    an_edit_does_not_undo_a_poll_that_came_in_between,
+    a_source_can_be_created_disabled,
     an_edit_moves_a_source_to_its_new_host,
     deleting_a_source_takes_its_own_and_leaves_articles,
 );
@@ -96,7 +98,25 @@ async fn an_edit_of_something_older_changes_nothing(db: Database) {
     });
     let refused = db.store.edit_source(&clash, start()).await.unwrap_err();
     assert_eq!(refused.to_string(), "source https://a.example/taken already exists");
+    assert!(matches!(refused, StoreError::Duplicate { id: Some(taken), .. } if taken != id));
     assert_eq!(db.store.source(id).await.unwrap(), source);
+}
+
+async fn an_edit_does_not_undo_a_poll_that_came_in_between(db: Database) {
+    let id = add(&db, &[feed("a.example", "feed")]).await[0];
+    let before = db.store.source(id).await.unwrap();
+    poll_once(&db, start(), |_| {}).await;
+    let late = edit_of(&before, |edit| edit.settings.name = Some("late".into()));
+    assert!(matches!(db.store.edit_source(&late, start()).await, Err(StoreError::Changed { .. })));
+    let source = db.store.source(id).await.unwrap();
+    assert_eq!((source.version, source.health.last_polled_at), (1, Some(start())));
+}
+
+async fn a_source_can_be_created_disabled(db: Database) {
+    let id = add(&db, &[NewSource { enabled: false, ..feed("a.example", "feed") }]).await[0];
+    let source = db.store.source(id).await.unwrap();
+    assert_eq!((source.health.status(), source.next_poll_at), (Status::Disabled, None));
+    assert!(db.store.claim(&request(start())).await.unwrap().is_empty());
 }
 
 async fn an_edit_moves_a_source_to_its_new_host(db: Database) {

@@ -77,6 +77,7 @@ pub(crate) fn feed(host: &str, path: &str) -> NewSource {
         canonical_url: gleaner_core::link::canonical(&url),
         host: HostKey { name: host.to_owned(), slot: 0 },
         next_poll_at: start(),
+        enabled: true,
         settings: SourceSettings::feed(1, url),
     }
 }

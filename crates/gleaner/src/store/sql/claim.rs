@@ -7,7 +7,8 @@ use gleaner_core::identity::Seen;
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
-use super::super::{Row, SKIP_LOCKED};
+use super::super::{LOCK, Row, SKIP_LOCKED};
+use super::sources::not_found;
 use super::state::{SOURCE, SOURCE_TABLES, kind, poll_delay, source};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
@@ -35,6 +36,12 @@ impl Work for Sql {
         let mut tx = self.begin().await?;
         let claim = claim_source(&mut tx, id, request).await;
         self.end(tx, claim).await
+    }
+
+    async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>> {
+        let mut tx = self.begin().await?;
+        let woken = wake_source(&mut tx, id, now).await;
+        self.end(tx, woken).await?.ok_or_else(|| not_found(id))
     }
 
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>> {
@@ -175,6 +182,24 @@ async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Res
     query.push_bind(id);
     claim.sources = vec![source(&query.build().fetch_one(&mut **tx).await?)?];
     Ok(Some(claim))
+}
+
+/// Makes a source due; the outer none: there is no such source.
+async fn wake_source(tx: &mut Tx, id: i64, now: Time) -> sqlx::Result<Option<Option<Lease>>> {
+    let mut query = Query::new(format!(
+        "SELECT h.id, h.fence, h.lease_owner, h.lease_until FROM {SOURCE_TABLES} WHERE s.id = "
+    ));
+    query.push_bind(id).push(LOCK);
+    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
+    let lease = Lease { host_id: row.try_get(0)?, fence: row.try_get(1)? };
+    let leased = row.try_get::<Option<&str>, _>(2)?.is_some()
+        && row.try_get::<Option<i64>, _>(3)?.is_some_and(|until| until > ms(now));
+    let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
+    query.push_bind(ms(now)).push(" WHERE enabled AND source_id = ").push_bind(id);
+    query.push(" AND (next_poll_at IS NULL OR next_poll_at > ").push_bind(ms(now)).push(")");
+    query.build().execute(&mut **tx).await?;
+    settle_hosts(tx, &[lease.host_id]).await?;
+    Ok(Some(leased.then_some(lease)))
 }
 
 fn leased(row: &Row) -> sqlx::Result<Claim> {

@@ -11,7 +11,7 @@ use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
 use super::state::{HEALTH, SOURCE, SOURCE_TABLES, assignments, push_health, source};
-use super::{Query, Sql, Tx, Values, id_pieces, ms, pieces, push_ids, with_values};
+use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
 use crate::store::{
     Created, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
     StoreError,
@@ -73,8 +73,9 @@ impl Sources for Sql {
             Ok(Edited::Missing) => Err(not_found(edit.id)),
             Ok(Edited::Changed) => Err(StoreError::Changed { entity: "source", key: edit.id.to_string() }),
             Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
+                let id = self.source_at(edit.settings.collection_id, &edit.canonical_url).await?;
                 let key = edit.settings.url.clone();
-                Err(StoreError::Duplicate { entity: "source", key, id: None })
+                Err(StoreError::Duplicate { entity: "source", key, id })
             }
             Err(error) => Err(self.fail(error)),
         }
@@ -90,7 +91,17 @@ impl Sources for Sql {
     }
 }
 
-fn not_found(id: i64) -> StoreError {
+impl Sql {
+    /// The source of a collection that has this canonical URL.
+    async fn source_at(&self, collection_id: i64, canonical_url: &str) -> Result<Option<i64>> {
+        let mut query = Query::new("SELECT id FROM sources WHERE collection_id = ");
+        query.push_bind(collection_id).push(" AND canonical_url = ").push_bind(canonical_url);
+        let row = query.build().fetch_optional(&self.write).await.map_err(|error| self.fail(error))?;
+        Ok(row.map(|row| row.get(0)))
+    }
+}
+
+pub(super) fn not_found(id: i64) -> StoreError {
     StoreError::NotFound { entity: "source", key: id.to_string() }
 }
 
@@ -187,7 +198,11 @@ async fn insert_states(
     query.push_values(sources, |mut list, source| {
         let key = (source.settings.collection_id, source.canonical_url.clone());
         list.push_bind(ids.get(&key).copied()).push_bind(hosts.get(&source.host).copied()).push_bind(1_i64);
-        push_health(&mut list, &Health::new(), Some(source.next_poll_at));
+        if source.enabled {
+            push_health(&mut list, &Health::new(), Some(source.next_poll_at));
+        } else {
+            push_health(&mut list, &Health::new().disabled_by_hand(None), None);
+        }
     });
     query.build().execute(&mut **tx).await?;
     Ok(())
@@ -200,12 +215,14 @@ enum Edited {
 }
 
 async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<Edited> {
-    let mut query =
-        Query::new(format!("SELECT s.version, t.fence, t.host_id FROM {SOURCE_TABLES} WHERE s.id = "));
+    let mut query = Query::new(format!(
+        "SELECT s.version, t.fence, t.host_id, t.last_polled_at FROM {SOURCE_TABLES} WHERE s.id = "
+    ));
     query.push_bind(edit.id).push(LOCK);
     let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(Edited::Missing) };
     let (version, fence, old_host): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-    if (version, fence) != (edit.version, edit.fence) {
+    let polled_at: Option<i64> = row.try_get(3)?;
+    if (version, fence, polled_at) != (edit.version, edit.fence, opt_ms(edit.polled_at)) {
         return Ok(Edited::Changed);
     }
     let hosts = host_ids(tx, std::iter::once(&edit.host)).await?;

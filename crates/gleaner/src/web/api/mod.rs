@@ -1,8 +1,12 @@
 //! The resources, one file each: handlers, types, and what the API's document says of them.
 
+mod bulk;
 mod collections;
 mod login;
 mod openapi;
+mod source_actions;
+mod source_types;
+mod sources;
 mod tokens;
 mod users;
 
@@ -20,7 +24,10 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(login::routes())
             .merge(tokens::routes())
             .merge(users::routes())
-            .merge(collections::routes()),
+            .merge(collections::routes())
+            .merge(sources::routes())
+            .merge(source_actions::routes())
+            .merge(bulk::routes()),
     )
 }
 

@@ -1,0 +1,79 @@
+//! One source polled now, because somebody asks for it, under the same lease as everybody's.
+
+use std::sync::Arc;
+
+use gleaner_core::time::{Span, Time};
+use tokio::sync::Semaphore;
+
+use super::poll::{Turn, poll};
+use super::record::Shared;
+use super::scheduler::LEASE;
+use super::{Context, Inner};
+use crate::store::{Claim, ClaimRequest, Lease, Release, StoreError};
+
+/// How many sources are polled by hand at once; people do not wait behind what is due.
+const AT_ONCE: usize = 16;
+/// How often the lease of a poll that takes long is renewed.
+const HEARTBEAT: Span = Span::from_secs(20);
+
+/// Polls single sources.
+#[derive(Clone)]
+pub struct Poller {
+    inner: Arc<Inner>,
+    permits: Arc<Semaphore>,
+    owner: String,
+}
+
+impl Poller {
+    /// One without an engine; `owner` names it among workers.
+    pub fn new(cx: Context, owner: impl Into<String>) -> Self {
+        Self::of(Arc::new(Inner::new(cx)), owner.into())
+    }
+
+    /// One that shares an engine's client and its writer.
+    pub(super) fn of(inner: Arc<Inner>, owner: String) -> Self {
+        Self { inner, permits: Arc::new(Semaphore::new(AT_ONCE)), owner }
+    }
+
+    /// Leases the host of a source; none where somebody else has it.
+    pub async fn claim(&self, id: i64, now: Time) -> Result<Option<Claim>, StoreError> {
+        let request = ClaimRequest { now, lease: LEASE, owner: self.owner.clone(), hosts: 1, per_host: 1 };
+        self.inner.cx.store.claim_source(id, &request).await
+    }
+
+    /// Gives a host back without polling.
+    pub async fn give_back(&self, lease: Lease) -> Result<(), StoreError> {
+        self.inner.cx.store.release(&[Release { lease, free_at: None }]).await
+    }
+
+    /// Polls a claimed source and gives its host back; whether the outcome was recorded. It was not where the source
+    /// was edited or deleted meanwhile.
+    pub async fn poll(&self, claim: Claim) -> Shared<bool> {
+        let Claim { lease, host, sources, .. } = claim;
+        let polling = async {
+            let Some(source) = sources.into_iter().next() else {
+                return self.give_back(lease).await.map(|()| false).map_err(Arc::new);
+            };
+            let delay = self.inner.cx.delay(source.settings.poll_delay, source.settings.kind, &host);
+            let turn = Turn { lease, many: false, end: Some(delay) };
+            match self.permits.acquire().await {
+                Ok(permit) => poll(&self.inner, permit, turn, source).await.map(|polled| polled.stored),
+                Err(_) => Ok(false),
+            }
+        };
+        let mut polling = std::pin::pin!(polling);
+        loop {
+            tokio::select! {
+                polled = &mut polling => return polled,
+                () = tokio::time::sleep(self.inner.cx.clock.real(HEARTBEAT)) => self.renew(lease).await,
+            }
+        }
+    }
+
+    async fn renew(&self, lease: Lease) {
+        let until = self.inner.cx.clock.now() + LEASE;
+        if let Err(error) = self.inner.cx.store.heartbeat(&[lease], until).await {
+            tracing::warn!(%error, "the lease of a poll by hand could not be renewed; it may be discarded");
+        }
+    }
+}

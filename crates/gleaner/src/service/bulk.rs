@@ -1,0 +1,82 @@
+//! One action on many sources, each for itself: what fails for one is told, and the others go on.
+
+use super::{By, Checks, Scope, ServiceError, SourceFields, SourceFilter};
+
+/// How many sources one request changes at most.
+pub const BULK: u32 = 1000;
+
+/// What is done to each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkAction {
+    /// Enable.
+    Enable,
+    /// Disable.
+    Disable,
+    /// Make due.
+    Poll,
+    /// Put into this collection.
+    Move(i64),
+    /// Delete.
+    Delete,
+}
+
+/// Which sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BulkOf {
+    /// These.
+    Ids(Vec<i64>),
+    /// Those that a list would show, after that one.
+    Filter(Box<SourceFilter>, Option<i64>),
+}
+
+/// What became of each.
+#[derive(Debug)]
+pub struct BulkDone {
+    /// Each source, and what failed.
+    pub each: Vec<(i64, Result<(), ServiceError>)>,
+    /// Where to go on; none: that were all.
+    pub next: Option<i64>,
+}
+
+impl By<'_> {
+    /// Does the same to many sources.
+    pub async fn bulk(&self, of: &BulkOf, action: BulkAction) -> Result<BulkDone, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        if let BulkAction::Move(id) = action
+            && !self.store.collections().await?.iter().any(|one| one.id == id)
+        {
+            return Err(ServiceError::invalid("collection_id", format!("there is no collection {id}")));
+        }
+        let (ids, next) = match of {
+            BulkOf::Ids(ids) => (ids.clone(), None),
+            BulkOf::Filter(filter, after) => {
+                let page = self.store.sources(filter, *after, BULK).await?;
+                let ids: Vec<i64> = page.iter().map(|source| source.id).collect();
+                let next = ids.last().copied().filter(|_| ids.len() == BULK as usize);
+                (ids, next)
+            }
+        };
+        let mut each = Vec::with_capacity(ids.len());
+        for id in ids {
+            match self.act(id, action).await {
+                // What stops all of them is not told a thousand times.
+                Err(ServiceError::Store(error)) if error.is_for_all() => return Err(error.into()),
+                done => each.push((id, done)),
+            }
+        }
+        Ok(BulkDone { each, next })
+    }
+
+    async fn act(&self, id: i64, action: BulkAction) -> Result<(), ServiceError> {
+        match action {
+            BulkAction::Enable => self.set_enabled(id, true).await,
+            BulkAction::Disable => self.set_enabled(id, false).await,
+            BulkAction::Poll => self.make_due(id).await,
+            BulkAction::Delete => self.delete_source(id).await,
+            BulkAction::Move(collection_id) => {
+                let fields = SourceFields { collection_id: Some(collection_id), ..SourceFields::default() };
+                self.change_source(id, None, &fields, Checks::default()).await.map(|_| ())
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Changing a source: what a person says now, and what follows for its health and its next poll.
+
+use gleaner_core::health::{Decision, Status, StatusEvent, StatusEventKind, by_hand, rederive};
+use gleaner_core::link;
+use gleaner_core::schedule::{HostState, Situation};
+use gleaner_core::time::Time;
+
+use super::keys::woken;
+use super::{By, Checks, Scope, ServiceError, SourceFields};
+use crate::engine::host_key;
+use crate::store::{Source, SourceEdit, SourceSettings, StoreError};
+
+/// How often an edit that a poll overtook is tried again.
+const TRIES: u32 = 5;
+
+impl By<'_> {
+    /// Changes fields of a source. Where versions are expected, it must still be at one of them: else somebody was
+    /// faster. `checks` has what is wrong with the fields already.
+    pub async fn change_source(
+        &self,
+        id: i64,
+        expected: Option<&[i64]>,
+        fields: &SourceFields,
+        checks: Checks,
+    ) -> Result<Source, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let collections = self.store.collections().await?;
+        self.edit_source(id, |source, now| {
+            if expected.is_some_and(|versions| !versions.contains(&source.version)) {
+                return Err(StoreError::Changed { entity: "source", key: id.to_string() }.into());
+            }
+            let mut checks = checks.clone();
+            let settings = self.lay(fields, &source.settings, &collections, &mut checks)?;
+            checks.done()?;
+            let edit = self.edit(source, settings, fields, now);
+            // A poll under way is discarded only for a reason.
+            Ok((edit != SourceEdit::of(source)).then_some(edit))
+        })
+        .await?;
+        Ok(self.store.source(id).await?)
+    }
+
+    /// Reads a source and writes it changed, again where a poll came in between; whether anything was written.
+    pub(super) async fn edit_source(
+        &self,
+        id: i64,
+        change: impl Fn(&Source, Time) -> Result<Option<SourceEdit>, ServiceError>,
+    ) -> Result<bool, ServiceError> {
+        let mut tries = 0;
+        loop {
+            let (source, now) = (self.store.source(id).await?, self.clock.now());
+            let Some(edit) = change(&source, now)? else { return Ok(false) };
+            match self.store.edit_source(&edit, now).await {
+                Err(StoreError::Changed { .. }) if tries < TRIES => tries += 1,
+                Err(error) => return Err(error.into()),
+                Ok(()) => return Ok(true),
+            }
+        }
+    }
+
+    fn edit(
+        &self,
+        source: &Source,
+        settings: SourceSettings,
+        fields: &SourceFields,
+        now: Time,
+    ) -> SourceEdit {
+        let was = &source.settings;
+        let about = |settings: &SourceSettings| {
+            let selectors = (settings.article_selector.clone(), settings.ignore_selector.clone());
+            (settings.url.clone(), settings.kind, selectors)
+        };
+        let edit = SourceEdit {
+            canonical_url: link::canonical(&settings.url),
+            host: host_key(&self.config, settings.kind, &settings.url),
+            forget: about(was) != about(&settings),
+            ..SourceEdit::of(source)
+        };
+        let decision = by_person(source, &settings, fields, now)
+            .or_else(|| self.retimed(source, &settings, now))
+            .or_else(|| fields.credential.as_ref().and_then(|_| woken(&source.health, now)));
+        let edit = SourceEdit { settings, ..edit };
+        match decision {
+            Some(decision) => edit.deciding(decision),
+            None => edit,
+        }
+    }
+
+    /// Another policy or interval: status and next poll anew, from what is stored. A first poll was drawn once, and is
+    /// not drawn again.
+    fn retimed(&self, source: &Source, settings: &SourceSettings, now: Time) -> Option<Decision> {
+        let was = &source.settings;
+        let same = was.policy == settings.policy && was.interval == settings.interval;
+        if same || source.health.last_polled_at.is_none() {
+            return None;
+        }
+        let host = HostState::default();
+        Some(rederive(&self.situation(source, settings, &host), now, self.chance.jitter()))
+    }
+
+    /// What decisions and explanations of a source read.
+    pub(super) fn situation<'a>(
+        &'a self,
+        source: &'a Source,
+        settings: &SourceSettings,
+        host: &'a HostState,
+    ) -> Situation<'a> {
+        Situation {
+            health: &source.health,
+            hints: &source.memory.hints,
+            host,
+            interval: settings.interval.resolve(self.config.source.poll_interval),
+            policy: self.config.policy(settings.policy.as_deref()),
+        }
+    }
+}
+
+/// Enabling, disabling, and another URL, which is as good as another source: nothing that was held against the old one
+/// counts. What a person disabled stays so; what a policy disabled for its old URL does not.
+fn by_person(
+    source: &Source,
+    settings: &SourceSettings,
+    fields: &SourceFields,
+    now: Time,
+) -> Option<Decision> {
+    let moved = source.settings.url != settings.url;
+    let was = source.health.disabled.as_ref();
+    let stays = was.is_some_and(|disabled| !moved || disabled.reason.is_none());
+    let disabled = fields.enabled.map_or(stays, |enabled| !enabled);
+    if !moved && was.is_some() == disabled {
+        return None;
+    }
+    let health = if disabled && !moved { source.health.clone() } else { source.health.cleared() };
+    let health = if disabled { health.disabled_by_hand(None) } else { health };
+    let why = if moved { "its URL was changed" } else { "by hand" };
+    let event = match (was.is_some(), disabled) {
+        (false, true) => Some((StatusEventKind::Disabled, "disabled by hand".to_owned())),
+        (true, false) => Some((StatusEventKind::Enabled, format!("enabled: {why}"))),
+        (false, false) if source.health.status() != Status::Healthy => {
+            Some((StatusEventKind::Recovered, why.to_owned()))
+        }
+        _ => None,
+    };
+    let events = event.map(|(kind, reason)| StatusEvent { kind, reason });
+    Some(by_hand(health, events.into_iter().collect(), now))
+}

@@ -1,0 +1,165 @@
+//! Polling a source by hand: now, whatever its interval and hints say, but not while its server asks to be left alone.
+
+use std::time::Duration;
+
+use gleaner_core::time::{Span, Time};
+
+use super::{By, Poll, Scope, ServiceError};
+use crate::engine::Poller;
+use crate::store::{Claim, Lease, Source, StoreError};
+
+/// How often a host that is given back and taken again at that moment is asked for.
+const TRIES: u32 = 5;
+/// How often somebody else's poll is looked for.
+const LOOK: Duration = Duration::from_millis(200);
+/// How much longer than a whole request somebody waits for a poll of another's.
+const PATIENCE: Span = Span::from_secs(30);
+
+/// How a poll by hand is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PollRequest {
+    /// Whether to wait for its outcome.
+    pub wait: bool,
+    /// Whether to poll even though its server asked to be left alone.
+    pub force: bool,
+}
+
+/// What became of a poll by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PolledNow {
+    /// It is under way.
+    Running {
+        /// Which poll, the same for everybody who asks while it runs.
+        id: String,
+    },
+    /// It has ended so.
+    Done(Box<Poll>),
+}
+
+impl By<'_> {
+    /// Polls a source now. Where its host is being asked already, that goes on, and the source comes next if it is
+    /// not the one.
+    pub async fn poll_now(&self, id: i64, request: PollRequest) -> Result<PolledNow, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let (source, now) = (self.store.source(id).await?, self.clock.now());
+        may_poll(&source, request.force, now)?;
+        let latest = self.latest(id).await?;
+        let poller = self.poller()?;
+        for _ in 0..TRIES {
+            if let Some(claim) = poller.claim(id, now).await? {
+                if let Some(until) = claim.hold_until.filter(|until| *until > now && !request.force) {
+                    poller.give_back(claim.lease).await?;
+                    return Err(held(&source, until));
+                }
+                // If this process dies on the way, the source is due again.
+                self.store.wake_source(id, now).await?;
+                return self.run(poller, claim, id, request.wait).await;
+            }
+            if let Some(lease) = self.store.wake_source(id, now).await? {
+                return if request.wait {
+                    self.await_other(id, latest.as_ref(), lease).await
+                } else {
+                    Ok(PolledNow::Running { id: poll_id(lease) })
+                };
+            }
+        }
+        Err(ServiceError::conflict("host_busy", format!("{} is being asked now; try again", source.host)))
+    }
+
+    /// Makes a source due, to be polled by whoever polls what is due.
+    pub(super) async fn make_due(&self, id: i64) -> Result<(), ServiceError> {
+        let (source, now) = (self.store.source(id).await?, self.clock.now());
+        may_poll(&source, false, now)?;
+        self.store.wake_source(id, now).await?;
+        Ok(())
+    }
+
+    /// Polls what was claimed, to its end even if nobody waits any more.
+    async fn run(
+        &self,
+        poller: &Poller,
+        claim: Claim,
+        id: i64,
+        wait: bool,
+    ) -> Result<PolledNow, ServiceError> {
+        let (poller, lease) = (poller.clone(), claim.lease);
+        let task = tokio::spawn(async move {
+            let polled = poller.poll(claim).await;
+            if let Err(error) = &polled {
+                tracing::error!(source_id = id, %error, "a poll by hand could not be recorded");
+            }
+            polled
+        });
+        if !wait {
+            return Ok(PolledNow::Running { id: poll_id(lease) });
+        }
+        let lost = |why: String| ServiceError::conflict("poll_discarded", why);
+        match task.await {
+            Ok(Ok(true)) => self
+                .latest(id)
+                .await?
+                .map(|poll| PolledNow::Done(Box::new(poll)))
+                .ok_or_else(|| lost(format!("source {id} was polled, and its history deleted meanwhile"))),
+            Ok(Ok(false)) => Err(lost(format!("source {id} was changed while it was polled; poll it again"))),
+            Ok(Err(error)) => Err(lost(format!("the poll of source {id} could not be recorded: {error}"))),
+            Err(_) => Err(lost(format!("the poll of source {id} broke off; poll it again"))),
+        }
+    }
+
+    /// Waits until the source has been polled by somebody else, or long enough.
+    async fn await_other(
+        &self,
+        id: i64,
+        before: Option<&Poll>,
+        lease: Lease,
+    ) -> Result<PolledNow, ServiceError> {
+        let seen = |poll: Option<&Poll>| poll.map(|poll| (poll.id, poll.count));
+        let waiting = async {
+            loop {
+                match self.latest(id).await? {
+                    Some(poll) if seen(Some(&poll)) != seen(before) => {
+                        return Ok(PolledNow::Done(Box::new(poll)));
+                    }
+                    _ => tokio::time::sleep(LOOK).await,
+                }
+            }
+        };
+        let patience = self.config.fetch.timeout.as_millis() + PATIENCE.as_millis();
+        match tokio::time::timeout(Duration::from_millis(patience), waiting).await {
+            Ok(ended) => ended,
+            Err(_) => Ok(PolledNow::Running { id: poll_id(lease) }),
+        }
+    }
+
+    async fn latest(&self, id: i64) -> Result<Option<Poll>, StoreError> {
+        Ok(self.store.polls(id, None, 1).await?.into_iter().next())
+    }
+}
+
+/// The lease that a poll runs under is its name while it runs.
+fn poll_id(lease: Lease) -> String {
+    format!("{}-{}", lease.host_id, lease.fence)
+}
+
+/// Refuses what is disabled, and what is to be left alone.
+fn may_poll(source: &Source, force: bool, now: Time) -> Result<(), ServiceError> {
+    if source.health.disabled.is_some() {
+        return Err(super::hand::is_disabled(source.id));
+    }
+    match source.health.hold_until.filter(|until| *until > now && !force) {
+        Some(until) => Err(held(source, until)),
+        None => Ok(()),
+    }
+}
+
+fn held(source: &Source, until: Time) -> ServiceError {
+    ServiceError::Conflict {
+        code: "retry_after",
+        message: format!(
+            "{} asked to be left alone until {until} (Retry-After); poll it then, or with force=true",
+            source.host
+        ),
+        id: Some(source.id),
+        at: Some(until),
+    }
+}

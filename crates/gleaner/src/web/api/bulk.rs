@@ -1,0 +1,121 @@
+//! The same done to many sources, each for itself.
+
+use gleaner_core::health::Status;
+use gleaner_core::source::Kind;
+use gleaner_core::time::Time;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::service::{BULK, BulkAction, BulkOf, ServiceError, SourceFilter};
+use crate::web::auth::As;
+use crate::web::json::Json;
+use crate::web::{Problem, Web};
+
+pub(super) fn routes() -> OpenApiRouter<Web> {
+    OpenApiRouter::new().routes(routes!(bulk))
+}
+
+/// What to do to many sources.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Bulk {
+    /// These sources, at most 1000; else a filter.
+    ids: Option<Vec<i64>>,
+    /// Sources as a list shows them, 1000 at a time.
+    filter: Option<BulkFilter>,
+    /// Where to go on with a filter: `next_cursor` of the answer before.
+    cursor: Option<i64>,
+    action: Action,
+    /// Where to move them.
+    collection_id: Option<i64>,
+}
+
+#[derive(Deserialize, ToSchema, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Enable,
+    Disable,
+    Poll,
+    Move,
+    Delete,
+}
+
+/// Which sources, as a list has it; an empty one means all.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct BulkFilter {
+    #[schema(value_type = Option<String>)]
+    status: Option<Status>,
+    #[schema(value_type = Option<String>)]
+    kind: Option<Kind>,
+    host: Option<String>,
+    collection_id: Option<i64>,
+    q: Option<String>,
+    #[serde(default)]
+    feed_active: bool,
+}
+
+/// What became of each.
+#[derive(Serialize, ToSchema)]
+#[schema(as = BulkAnswer)]
+struct Each {
+    items: Vec<One>,
+    /// Where to go on; none: that were all.
+    next_cursor: Option<i64>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = BulkItem)]
+struct One {
+    id: i64,
+    ok: bool,
+    /// What went wrong with this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<Problem>,
+}
+
+/// Do the same to many sources, and tell what became of each.
+#[utoipa::path(post, path = "/sources/bulk", tag = "sources", request_body = Bulk, responses(
+    (status = 200, body = Each),
+    (status = 422, description = "Not valid"),
+))]
+async fn bulk(whoever: As, Json(bulk): Json<Bulk>) -> Result<Json<Each>, Problem> {
+    let action = match (bulk.action, bulk.collection_id) {
+        (Action::Enable, _) => BulkAction::Enable,
+        (Action::Disable, _) => BulkAction::Disable,
+        (Action::Poll, _) => BulkAction::Poll,
+        (Action::Delete, _) => BulkAction::Delete,
+        (Action::Move, Some(id)) => BulkAction::Move(id),
+        (Action::Move, None) => {
+            return Err(ServiceError::invalid("collection_id", "say where to move them").into());
+        }
+    };
+    let of = match (bulk.ids, bulk.filter) {
+        (Some(ids), None) if ids.len() <= BULK as usize => BulkOf::Ids(ids),
+        (Some(_), None) => return Err(ServiceError::invalid("ids", format!("at most {BULK} at once")).into()),
+        (None, Some(filter)) => BulkOf::Filter(Box::new(filter.read(whoever.by().now())), bulk.cursor),
+        _ => return Err(ServiceError::invalid("ids", "say which sources: either ids or filter").into()),
+    };
+    let done = whoever.by().bulk(&of, action).await?;
+    let one = |(id, done): (i64, Result<(), ServiceError>)| One {
+        id,
+        ok: done.is_ok(),
+        problem: done.err().map(Problem::from),
+    };
+    Ok(Json(Each { items: done.each.into_iter().map(one).collect(), next_cursor: done.next }))
+}
+
+impl BulkFilter {
+    fn read(self, now: Time) -> SourceFilter {
+        SourceFilter {
+            status: self.status,
+            kind: self.kind,
+            host: self.host,
+            collection_id: self.collection_id,
+            text: self.q,
+            active_at: self.feed_active.then_some(now),
+        }
+    }
+}

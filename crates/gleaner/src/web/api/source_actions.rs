@@ -1,0 +1,207 @@
+//! What is done to sources beside editing: polled by hand, set aside, explained.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use gleaner_core::health::Status;
+use gleaner_core::identity::Skipped;
+use gleaner_core::time::Time;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::source_types::Shown;
+use super::sources::tagged;
+use crate::service::{Explanation, Poll, PollRequest, PolledNow};
+use crate::web::auth::As;
+use crate::web::json::{Json, Path, Query};
+use crate::web::params::Params;
+use crate::web::{Limit, Page, Problem, Web};
+
+pub(super) fn routes() -> OpenApiRouter<Web> {
+    OpenApiRouter::new()
+        .routes(routes!(poll))
+        .routes(routes!(feed_disable))
+        .routes(routes!(feed_enable))
+        .routes(routes!(explain))
+        .routes(routes!(polls))
+}
+
+/// How to poll.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct How {
+    /// Wait for the outcome.
+    #[serde(default)]
+    wait: bool,
+    /// Even though its server asked to be left alone (`Retry-After`).
+    #[serde(default)]
+    force: bool,
+}
+
+/// A poll under way.
+#[derive(Serialize, ToSchema)]
+struct RunningPoll {
+    /// Which poll, the same for everybody who asks while it runs.
+    poll_id: String,
+    source_id: i64,
+}
+
+/// A row of the history: one poll, or several unchanged ones.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Poll)]
+struct ShownPoll {
+    id: i64,
+    source_id: i64,
+    #[schema(value_type = String, format = DateTime)]
+    first_at: Time,
+    #[schema(value_type = String, format = DateTime)]
+    last_at: Time,
+    /// How many polls it stands for.
+    count: i64,
+    /// `fetched`, `not_modified` or `failed`.
+    outcome: String,
+    error_type: Option<&'static str>,
+    error_cause: Option<&'static str>,
+    error: Option<String>,
+    status_code: Option<u16>,
+    duration_ms: u64,
+    bytes: u64,
+    new_posts: i64,
+    updated_posts: i64,
+    /// How many entries were skipped, by reason.
+    #[schema(value_type = Object)]
+    skipped: Skipped,
+    /// What was wrong with the document, though it could be read.
+    note: Option<String>,
+    /// What set the time of the next poll.
+    rule: Option<String>,
+}
+
+impl ShownPoll {
+    fn of(source_id: i64, poll: Poll) -> Self {
+        let Poll { id, first_at, count, new_posts, updated_posts, record } = poll;
+        let kind = record.error.as_ref().map(|(kind, _)| *kind);
+        Self {
+            id,
+            source_id,
+            first_at,
+            last_at: record.at,
+            count,
+            outcome: record.outcome,
+            error_type: kind.map(|kind| kind.name()),
+            error_cause: kind.and_then(|kind| kind.cause()).map(|cause| cause.name()),
+            error: record.error.map(|(_, message)| message),
+            status_code: record.status_code,
+            duration_ms: record.duration.as_millis(),
+            bytes: record.bytes,
+            new_posts,
+            updated_posts,
+            skipped: record.skipped,
+            note: record.note,
+            rule: record.rule,
+        }
+    }
+}
+
+/// Poll a source now.
+#[utoipa::path(post, path = "/sources/{id}/poll", tag = "sources", params(("id" = i64, Path), How), responses(
+    (status = 200, description = "With wait=true: it has ended so", body = ShownPoll),
+    (status = 202, description = "It is under way", body = RunningPoll),
+    (status = 404, description = "There is no such source"),
+    (status = 409, description = "It is disabled, or its server asked to be left alone; `at` says until when"),
+))]
+async fn poll(whoever: As, Path(id): Path<i64>, Query(how): Query<How>) -> Result<Response, Problem> {
+    let How { wait, force } = how;
+    Ok(match whoever.by().poll_now(id, PollRequest { wait, force }).await? {
+        PolledNow::Running { id: poll_id } => {
+            (StatusCode::ACCEPTED, Json(RunningPoll { poll_id, source_id: id })).into_response()
+        }
+        PolledNow::Done(poll) => Json(ShownPoll::of(id, *poll)).into_response(),
+    })
+}
+
+/// Why a source is set aside.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Reason {
+    /// An error kind, which sets it aside for that kind's time, or words, which do so until somebody lifts it.
+    reason: String,
+}
+
+/// Set a source aside.
+#[utoipa::path(patch, path = "/sources/{id}/feed-disable", tag = "sources", params(("id" = i64, Path)),
+    request_body = Reason, responses(
+    (status = 200, body = Shown),
+    (status = 404, description = "There is no such source"),
+    (status = 422, description = "Not valid"),
+))]
+async fn feed_disable(
+    whoever: As,
+    Path(id): Path<i64>,
+    Json(reason): Json<Reason>,
+) -> Result<Response, Problem> {
+    whoever.by().set_aside(id, &reason.reason).await?;
+    Ok(tagged(whoever.by().source(id).await?))
+}
+
+/// Lift a source's quarantine.
+#[utoipa::path(patch, path = "/sources/{id}/feed-enable", tag = "sources", params(("id" = i64, Path)), responses(
+    (status = 200, body = Shown),
+    (status = 404, description = "There is no such source"),
+    (status = 409, description = "It is disabled, not set aside: PATCH it with {\"enabled\": true}"),
+))]
+async fn feed_enable(whoever: As, Path(id): Path<i64>) -> Result<Response, Problem> {
+    whoever.by().lift(id).await?;
+    Ok(tagged(whoever.by().source(id).await?))
+}
+
+/// Why a source is where it is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Explanation)]
+struct ShownExplanation {
+    #[schema(value_type = String, example = "failing")]
+    status: Status,
+    /// What is the matter, in a sentence.
+    summary: String,
+    /// The rule that applies, and the policy it is from.
+    rule: String,
+    /// The polls that led there, newest first.
+    evidence: Vec<String>,
+    /// When the next poll is, and why then.
+    next: String,
+    /// What would change it.
+    changes: Vec<String>,
+}
+
+impl From<Explanation> for ShownExplanation {
+    fn from(Explanation { status, summary, rule, evidence, next, changes }: Explanation) -> Self {
+        Self { status, summary, rule, evidence, next, changes }
+    }
+}
+
+/// Explain a source.
+#[utoipa::path(get, path = "/sources/{id}/explain", tag = "sources", params(("id" = i64, Path)), responses(
+    (status = 200, body = ShownExplanation),
+    (status = 404, description = "There is no such source"),
+))]
+async fn explain(whoever: As, Path(id): Path<i64>) -> Result<Json<ShownExplanation>, Problem> {
+    Ok(Json(whoever.by().explain(id).await?.into()))
+}
+
+/// List a source's polls, newest first.
+#[utoipa::path(get, path = "/sources/{id}/polls", tag = "sources", params(("id" = i64, Path), Limit), responses(
+    (status = 200, body = Page<ShownPoll>),
+    (status = 404, description = "There is no such source"),
+))]
+async fn polls(
+    whoever: As,
+    Path(id): Path<i64>,
+    mut params: Params,
+) -> Result<Json<Page<ShownPoll>>, Problem> {
+    let limit = params.limit();
+    params.done()?;
+    let polls = whoever.by().polls(id, limit.cursor, limit.count() + 1).await?;
+    Ok(Json(Page::of(polls, &limit, |poll| poll.id, |poll| ShownPoll::of(id, poll))))
+}

@@ -1,0 +1,192 @@
+//! How sources look in the API.
+
+use gleaner_core::health::Status;
+use gleaner_core::source::{Interval, Kind};
+use gleaner_core::time::Time;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::service::{Source, SourceFilter};
+use crate::web::params::Params;
+use crate::web::{Limit, Problem};
+
+/// A source.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Source)]
+pub(super) struct Shown {
+    id: i64,
+    url: String,
+    #[schema(value_type = String, example = "feed")]
+    kind: Kind,
+    name: Option<String>,
+    collection_id: i64,
+    /// Whether it is polled at all.
+    enabled: bool,
+    #[schema(value_type = String, example = "healthy")]
+    status: Status,
+    /// A number, or `"auto"`; null: as config says.
+    #[schema(value_type = Option<Object>)]
+    poll_interval_minutes: Value,
+    poll_delay_seconds: Option<u64>,
+    article_selector: Option<String>,
+    ignore_selector: Option<String>,
+    full_content: bool,
+    backfill: bool,
+    /// Its own policy; null: the default one.
+    policy: Option<String>,
+    consecutive_failures: u32,
+    /// `transient` or `permanent`.
+    last_failure_type: Option<&'static str>,
+    last_error_type: Option<&'static str>,
+    last_error: Option<String>,
+    last_status_code: Option<u16>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    failing_since: Option<Time>,
+    disabled_reason: Option<String>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    quarantined_at: Option<Time>,
+    quarantine_reason: Option<String>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    retry_at: Option<Time>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_polled_at: Option<Time>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_success_at: Option<Time>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    next_poll_at: Option<Time>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Time,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Time,
+    /// The host that it is asked from.
+    host: String,
+    /// Counts edits; `ETag` is made of it.
+    version: i64,
+}
+
+impl From<Source> for Shown {
+    fn from(source: Source) -> Self {
+        let Source { id, settings, health, next_poll_at, host, version, created_at, updated_at, .. } = source;
+        let status = health.status();
+        let (row, held) = (health.failing, health.quarantine);
+        Self {
+            id,
+            url: settings.url,
+            kind: settings.kind,
+            name: settings.name,
+            collection_id: settings.collection_id,
+            enabled: health.disabled.is_none(),
+            status,
+            poll_interval_minutes: interval(settings.interval),
+            poll_delay_seconds: settings.poll_delay.map(|delay| delay.as_millis() / 1000),
+            article_selector: settings.article_selector,
+            ignore_selector: settings.ignore_selector,
+            full_content: settings.full_content,
+            backfill: settings.backfill,
+            policy: settings.policy,
+            consecutive_failures: row.as_ref().map_or(0, |row| row.count),
+            last_failure_type: row.as_ref().map(|row| row.class().name()),
+            last_error_type: row.as_ref().map(|row| row.kind.name()),
+            last_status_code: row.as_ref().and_then(|row| row.status),
+            failing_since: row.as_ref().map(|row| row.since),
+            last_error: row.map(|row| row.message),
+            disabled_reason: health.disabled.and_then(|disabled| disabled.reason),
+            quarantined_at: held.as_ref().map(|held| held.at),
+            retry_at: held.as_ref().and_then(|held| held.retry_at),
+            quarantine_reason: held.map(|held| held.reason),
+            last_polled_at: health.last_polled_at,
+            last_success_at: health.last_success_at,
+            next_poll_at,
+            created_at,
+            updated_at,
+            host,
+            version,
+        }
+    }
+}
+
+fn interval(interval: Interval) -> Value {
+    match interval {
+        Interval::Default => Value::Null,
+        Interval::Minutes(minutes) => minutes.into(),
+        Interval::Auto => "auto".into(),
+    }
+}
+
+/// A source to be made, or what to change of one: what is not said stays as it is, and null is the usual again.
+#[derive(ToSchema)]
+#[schema(as = SourceFields)]
+#[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
+pub(super) struct Fields {
+    /// What is polled; a new source needs it.
+    url: Option<String>,
+    /// `feed` (also `rss`, `atom`), `website`, `watchlist` or `x` (also `twitter`).
+    kind: Option<String>,
+    name: Option<String>,
+    /// The collection it belongs to; the default one where it is not said.
+    collection_id: Option<i64>,
+    /// A number of minutes, or `"auto"`.
+    #[schema(value_type = Option<Object>)]
+    poll_interval_minutes: Option<Value>,
+    poll_delay_seconds: Option<u64>,
+    /// CSS; which links of a watchlist are followed.
+    article_selector: Option<String>,
+    /// CSS; what of a website always changes and is left out.
+    ignore_selector: Option<String>,
+    full_content: Option<bool>,
+    backfill: Option<bool>,
+    ignore_robots: Option<bool>,
+    policy: Option<String>,
+    enabled: Option<bool>,
+    /// What it is asked with: `{"basic": {"user", "password"}}` or `{"header": {"name", "value"}}`. It is encrypted,
+    /// sent to the source's own origin only, and never shown.
+    #[schema(value_type = Option<Object>)]
+    credential: Option<Value>,
+}
+
+/// Which sources.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "it stands for what is read one by one, so that all that is wrong is told")]
+pub(super) struct Which {
+    /// Of this status: `disabled`, `quarantined`, `failing` or `healthy`.
+    status: Option<String>,
+    /// Of this kind.
+    kind: Option<String>,
+    /// On this host.
+    host: Option<String>,
+    /// In this collection.
+    collection_id: Option<i64>,
+    /// With this text in URL or name.
+    q: Option<String>,
+    /// Only those that are enabled and not cooling down.
+    feed_active: Option<bool>,
+}
+
+/// Reads which sources to list, and which page of them.
+pub(super) fn which(mut params: Params, now: Time) -> Result<(SourceFilter, Limit), Problem> {
+    let limit = params.limit();
+    let filter = filter(&mut params, now);
+    params.done()?;
+    Ok((filter, limit))
+}
+
+fn filter(params: &mut Params, now: Time) -> SourceFilter {
+    SourceFilter {
+        status: params.one("status", status),
+        kind: params.read::<Kind>("kind"),
+        host: params.text("host"),
+        collection_id: params.read("collection_id"),
+        text: params.text("q").filter(|text| !text.trim().is_empty()),
+        active_at: params.read::<bool>("feed_active").filter(|active| *active).map(|_| now),
+    }
+}
+
+fn status(name: &str) -> Result<Status, String> {
+    let found = Status::ALL.into_iter().find(|status| status.name() == name);
+    found.ok_or_else(|| {
+        let (shown, names) = (name.chars().take(60).collect::<String>(), Status::ALL.map(Status::name));
+        format!("there is no status '{shown}'; there are {}", names.join(", "))
+    })
+}

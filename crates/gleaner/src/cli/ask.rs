@@ -36,3 +36,14 @@ pub(super) fn new_password(user: &str) -> Result<Secret, Failure> {
     }
     Ok(password)
 }
+
+/// Whether somebody is sure; where nobody can be asked, whoever wrote the script was.
+pub(super) fn sure(question: &str) -> Result<bool, Failure> {
+    if !somebody() {
+        return Ok(true);
+    }
+    let terminal = Term::stderr();
+    terminal.write_str(&format!("{question} [y/N] ")).map_err(Failure::Input)?;
+    let answer = terminal.read_line().map_err(Failure::Input)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

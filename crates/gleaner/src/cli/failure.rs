@@ -36,6 +36,8 @@ pub enum Failure {
         code: String,
         /// What happened, to which thing, and what to do.
         detail: String,
+        /// The thing that is in the way.
+        id: Option<i64>,
     },
     /// There is no such thing.
     #[error("{0}")]
@@ -77,7 +79,8 @@ impl Failure {
         let detail = text("detail").unwrap_or_else(|| {
             format!("the server answered with status {status}, and not as gleaner does; is --server right?")
         });
-        Self::Refused { status, code: text("code").unwrap_or_default(), detail }
+        let id = problem.get("id").and_then(Value::as_i64);
+        Self::Refused { status, code: text("code").unwrap_or_default(), detail, id }
     }
 }
 
@@ -98,8 +101,8 @@ fn of_problem(status: u16, code: &str) -> u8 {
 impl From<ServiceError> for Failure {
     /// As the API would say it, so that the same failure ends with the same code on either way.
     fn from(error: ServiceError) -> Self {
-        let Problem { status, code, detail, .. } = Problem::from(error);
-        Self::Refused { status, code: code.to_owned(), detail }
+        let Problem { status, code, detail, id, .. } = Problem::from(error);
+        Self::Refused { status, code: code.to_owned(), detail, id }
     }
 }
 

@@ -11,18 +11,24 @@ mod completions;
 mod config;
 mod context;
 mod doctor;
+mod edit;
+mod explain;
 mod extract;
 mod failure;
+mod import;
 mod key;
 mod links;
 mod list;
 mod load;
+mod manage;
 mod paint;
 mod policy;
+mod poll;
 mod progress;
 mod remote;
 mod serve;
 mod show;
+mod source;
 mod table;
 mod token;
 mod try_url;
@@ -88,8 +94,26 @@ enum Command {
     Links(links::Args),
     /// Add a source
     Add(add::Args),
+    /// Change what is said about a source
+    Edit(edit::Args),
+    /// Enable sources, or end their quarantine; they are polled at once
+    Enable(manage::Enable),
+    /// Disable sources, until somebody enables them
+    Disable(manage::Disable),
+    /// Remove sources with their posts and history
+    Remove(manage::Remove),
+    /// Add the sources of a list: OPML, or a JSON object a line
+    Import(import::Import),
+    /// Write sources as a list
+    Export(import::Export),
     /// List sources, and how they are
     List(list::Args),
+    /// Show a source and its latest polls
+    Show(explain::Args),
+    /// Poll sources now
+    Poll(poll::Args),
+    /// Explain why a source is where it is, and what would change it
+    Explain(explain::Args),
     /// Users' keys for services such as X: set, asked after, removed
     Key(key::Args),
     /// Users: added, listed, removed, their passwords, links to log in
@@ -180,7 +204,16 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
         Command::Extract(args) => extract::run(args, context).await,
         Command::Links(args) => links::run(args, context).await,
         Command::Add(args) => add::run(args, context).await,
+        Command::Edit(args) => edit::run(args, context).await,
+        Command::Enable(args) => manage::enable(args, context).await,
+        Command::Disable(args) => manage::disable(args, context).await,
+        Command::Remove(args) => manage::remove(args, context).await,
+        Command::Import(args) => import::import(args, context).await,
+        Command::Export(args) => import::export(args, context).await,
         Command::List(args) => list::run(args, context).await,
+        Command::Show(args) => explain::show(args, context).await,
+        Command::Poll(args) => poll::run(args, context).await,
+        Command::Explain(args) => explain::explain(args, context).await,
         Command::Key(args) => key::run(args, context).await,
         Command::User(args) => user::run(args, context).await,
         Command::Token(args) => token::run(args, context).await,

@@ -4,6 +4,7 @@ mod access;
 mod client;
 mod doors;
 mod feed_active;
+mod import;
 mod polling;
 mod sources;
 

@@ -3,12 +3,14 @@
 mod backup;
 mod config;
 mod doctor;
+mod import;
 mod keys;
 mod links;
 mod people;
 mod policy;
 mod polling;
 mod site;
+mod sources;
 
 use std::path::Path;
 use std::process::{Command, Output};

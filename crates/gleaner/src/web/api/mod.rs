@@ -2,12 +2,14 @@
 
 mod bulk;
 mod collections;
+mod find;
 mod login;
 mod openapi;
 mod source_actions;
 mod source_types;
 mod sources;
 mod tokens;
+mod transfer;
 mod users;
 
 use utoipa::OpenApi as _;
@@ -23,6 +25,8 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(openapi::routes())
             .merge(login::routes())
             .merge(tokens::routes())
+            .merge(find::routes())
+            .merge(transfer::routes())
             .merge(users::routes())
             .merge(collections::routes())
             .merge(sources::routes())

@@ -56,6 +56,7 @@ impl Gleaner {
             clock: Arc::clone(&clock) as _,
             chance: Chance::seeded(1),
             readers: Readers::default(),
+            metrics: Default::default(),
         };
         let engine = Engine::new(context, "bench");
         Ok(Self { database: database.to_owned(), store, clock, engine, feeds: 0 })

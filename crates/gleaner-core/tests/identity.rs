@@ -17,7 +17,7 @@ fn entry(spec: &str) -> Entry {
     let mut parts = spec.split('|').map(|part| (!part.is_empty()).then(|| part.to_owned()));
     let (guid, url, text) = (parts.next().flatten(), parts.next().flatten(), parts.next().flatten());
     let title = text.as_ref().map(|text| format!("On {text}"));
-    Entry { guid, url, title, raw_content: text, author: None, published_at: None }
+    Entry { guid, url, title, raw_content: text, author: None, published_at: None, shares_url: false }
 }
 
 fn text(entry: &Entry) -> String {

@@ -296,6 +296,7 @@ fn engine(
         clock: Arc::clone(clock) as _,
         chance: Chance::seeded(seed),
         readers: Readers::default(),
+        metrics: Default::default(),
     };
     Ok(Engine::new(context, "long_run"))
 }

@@ -9,6 +9,7 @@ pub mod config;
 pub mod engine;
 pub mod fetch;
 pub mod log;
+pub mod metrics;
 pub mod read;
 pub mod service;
 pub mod store;

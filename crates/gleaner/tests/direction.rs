@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each part, and the parts it must not name.
-const FORBIDDEN: [(&str, &[&str]); 10] = [
+const FORBIDDEN: [(&str, &[&str]); 11] = [
     ("fetch", &["read", "store", "engine", "service", "web", "cli"]),
     ("read", &["fetch", "store", "engine", "service", "web", "cli"]),
     ("store", &["fetch", "read", "engine", "service", "web", "cli"]),
@@ -14,6 +14,7 @@ const FORBIDDEN: [(&str, &[&str]); 10] = [
     ("cli", &["store"]),
     ("config", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
     ("vault", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
+    ("metrics", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
     ("clock", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
 ];
 

@@ -247,6 +247,13 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_age ON idempotency (created_at);
 
-INSERT INTO meta (name, value) VALUES ('last_seq', '0');
+-- The words of posts, to be searched. Filled behind the polls, up to a place in the outbox.
+CREATE TABLE post_text (
+    post_id  BIGINT   PRIMARY KEY,
+    document TSVECTOR NOT NULL
+);
+CREATE INDEX post_text_document ON post_text USING GIN (document);
+
+INSERT INTO meta (name, value) VALUES ('last_seq', '0'), ('posts_indexed_seq', '0');
 INSERT INTO users (name, is_admin, created_at) VALUES ('admin', TRUE, 0);
 INSERT INTO collections (name, owner_id, created_at) SELECT 'default', id, 0 FROM users;

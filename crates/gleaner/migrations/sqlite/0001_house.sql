@@ -245,6 +245,14 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_age ON idempotency (created_at);
 
-INSERT INTO meta (name, value) VALUES ('last_seq', '0');
+-- The words of posts, to be searched. Filled behind the polls, up to a place in the outbox; holds no text of its own.
+CREATE VIRTUAL TABLE post_text USING fts5 (
+    words,
+    content = '',
+    contentless_delete = 1,
+    tokenize = 'unicode61 remove_diacritics 0'
+);
+
+INSERT INTO meta (name, value) VALUES ('last_seq', '0'), ('posts_indexed_seq', '0');
 INSERT INTO users (name, is_admin, created_at) VALUES ('admin', TRUE, 0);
 INSERT INTO collections (name, owner_id, created_at) SELECT 'default', id, 0 FROM users;

@@ -76,7 +76,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     if is_new {
         writeln!(context.out, "added {url} as source {id}; a running gleaner polls it within a second")?;
     } else {
-        writeln!(context.out, "{url} is there already, as source {id}")?;
+        writeln!(context.out, "{} is there already, as source {id}", args.url)?;
     }
     if let Some(note) = note {
         writeln!(context.out, "note: {note}")?;

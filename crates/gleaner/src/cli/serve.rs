@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use sd_notify::NotifyState;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::{Context, Failure, client};
+use crate::service::Service;
 use crate::web::{self, Web};
 
 #[derive(Debug, clap::Args)]
@@ -34,15 +36,39 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
     let stopping = Arc::new(Notify::new());
     let stopped = Arc::clone(&stopping);
     let web = Web { service };
+    notify(&[NotifyState::Ready]);
+    let watched = tokio::spawn(watchdog(Arc::clone(&web.service)));
     let answering = web::serve(listener, &web, async move { stopped.notified().await });
     let polling = async {
         engine.run(stop()).await;
+        notify(&[NotifyState::Stopping]);
         stopping.notify_one();
     };
     let (answered, ()) = tokio::join!(answering, polling);
+    watched.abort();
     answered?;
     tracing::info!("gleaner has stopped");
     Ok(())
+}
+
+/// Tells the service manager, where there is one.
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "the service manager could not be told");
+    }
+}
+
+/// Tells the service manager that all is well, as often as it wants to know; where it is not, it hears nothing and
+/// starts gleaner anew.
+async fn watchdog(service: Arc<Service>) {
+    let Some(every) = sd_notify::watchdog_enabled() else { return };
+    loop {
+        tokio::time::sleep(every / 3).await;
+        let age = service.metrics().tick_age();
+        if age.is_some_and(|age| age < every) {
+            notify(&[NotifyState::Watchdog]);
+        }
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {

@@ -1,6 +1,7 @@
 //! From checked values to [`Config`], and the rules that concern more than one value.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::num::TryFromIntError;
 
 use gleaner_core::overlay::{self, PolicyError, PolicyOverlay};
@@ -247,6 +248,8 @@ impl Reader<'_> {
         Some(Api {
             listen: self.text("api.listen", parse::address)?,
             public_url: self.optional("api.public_url", parse::web_url),
+            requests_per_minute: NonZeroU32::new(self.whole("api.requests_per_minute")?),
+            max_connections: self.whole("api.max_connections")?,
             jwt_secret: self.optional("api.jwt_secret", parse::secret).map(Secret::new),
         })
     }

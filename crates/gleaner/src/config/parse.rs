@@ -79,8 +79,10 @@ pub(super) fn contact(text: &str) -> Option<String> {
     (fits && (mail || web_url(text).is_some())).then(|| text.to_owned())
 }
 
+/// A secret that is worth the name: long, and not a few letters over and over.
 pub(super) fn secret(text: &str) -> Option<String> {
-    (text.len() >= SECRET_BYTES).then(|| text.to_owned())
+    let distinct = text.bytes().collect::<std::collections::BTreeSet<u8>>().len();
+    (text.len() >= SECRET_BYTES && distinct >= 8).then(|| text.to_owned())
 }
 
 /// A key to encrypt with.

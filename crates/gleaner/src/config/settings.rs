@@ -204,7 +204,11 @@ pub static SETTINGS: &[Setting] = &[
         "The address that the API and the dashboard listen on."),
     open("api.public_url", WEB_URL, None,
         "The URL under which people reach it; not set: that of the address listened on."),
-    hidden("api.jwt_secret", Takes::Text("a text of at least 32 bytes", |text| parse::secret(text).is_some()), Secrecy::Secret,
+    open("api.requests_per_minute", Takes::Whole(0, 10_000_000), Some("6000"),
+        "How many requests one token may send in a minute; 0: no limit."),
+    open("api.max_connections", Takes::Whole(1, 100_000), Some("1000"),
+        "How many connections to the API are open at most; the rest wait."),
+    hidden("api.jwt_secret", Takes::Text("a text of at least 32 bytes that is hard to guess", |text| parse::secret(text).is_some()), Secrecy::Secret,
         "What access tokens are signed with."),
 
     open("x.base_url", WEB_URL, Some("\"https://api.x.com\""),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 use gleaner_core::overlay::{self, PolicyOverlay};
 use gleaner_core::policy::{Knobs, Policy};
@@ -110,6 +111,10 @@ pub struct Api {
     pub listen: SocketAddr,
     /// The URL under which people reach it.
     pub public_url: Option<Url>,
+    /// How many requests one token may send in a minute; none: no limit.
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// How many connections are open at most.
+    pub max_connections: u32,
     /// What access tokens are signed with.
     pub jwt_secret: Option<Secret>,
 }

@@ -20,6 +20,7 @@ use super::poll::{Polled, Turn};
 use super::record::Shared;
 use crate::fetch::Request;
 use crate::log::Shown;
+use crate::metrics::add;
 use crate::read::article::{Article, extract};
 use crate::read::{Page, text};
 use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Release, Source};
@@ -75,8 +76,12 @@ pub(super) async fn article(
     let released = turn.end.is_some() || host_hold_until.is_some();
     let free_at = turn.end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
     let release = released.then_some(Release { lease: turn.lease, free_at });
+    add(&inner.cx.metrics.pages, 1);
     let commit = ArticleCommit { lease: turn.lease, work_id: work.id, at: now, host_hold_until, outcome };
     let committed = inner.recorder.commit_article(commit, release).await?;
+    if let Committed::Stored { new, .. } = &committed {
+        add(&inner.cx.metrics.posts_new, new.len() as u64);
+    }
     Ok(Polled { released, stored: matches!(committed, Committed::Stored { .. }) })
 }
 

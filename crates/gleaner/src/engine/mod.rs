@@ -10,6 +10,7 @@ mod batch;
 mod cleanup;
 mod credential;
 mod host;
+mod indexer;
 mod now;
 mod poll;
 mod record;
@@ -37,6 +38,7 @@ pub use scheduler::{Engine, Ticked};
 use crate::clock::{Chance, Clock};
 use crate::config::Config;
 use crate::fetch::Fetcher;
+use crate::metrics::Metrics;
 use crate::store::{Lease, Source, Store};
 use crate::vault::Vault;
 
@@ -54,6 +56,8 @@ pub struct Context {
     pub chance: Chance,
     /// What makes entries of documents.
     pub readers: Readers,
+    /// What is counted and measured.
+    pub metrics: Arc<Metrics>,
 }
 
 /// The context with what only the engine needs.
@@ -93,7 +97,7 @@ impl Context {
 impl Inner {
     fn new(cx: Context) -> Self {
         Self {
-            recorder: record::Recorder::start(&cx.store),
+            recorder: record::Recorder::start(&cx.store, &cx.metrics),
             vault: Vault::of(&cx.config.store),
             permits: Semaphore::new(cx.config.fetch.concurrency as usize),
             readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),

@@ -3,7 +3,7 @@
 use gleaner_core::follow::Followed;
 use gleaner_core::health::{Decision, StatusEventKind, decide};
 use gleaner_core::identity::Sifted;
-use gleaner_core::outcome::Level;
+use gleaner_core::outcome::{Level, Outcome};
 use gleaner_core::schedule::{HostState, Situation};
 use gleaner_core::time::{Span, Time};
 use tokio::sync::SemaphorePermit;
@@ -12,6 +12,7 @@ use super::attempt::{Attempt, attempt};
 use super::record::Shared;
 use super::{Context, Inner, article};
 use crate::log::Shown;
+use crate::metrics::add;
 use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source};
 
 /// A source's turn, among what is due of its host.
@@ -43,7 +44,12 @@ pub(super) async fn poll(
     source: Source,
 ) -> Shared<Polled> {
     let Turn { lease, many, end } = turn;
+    let metrics = &inner.cx.metrics;
+    if let Some(due) = source.next_poll_at {
+        metrics.due_lag_seconds.observe(inner.cx.clock.now().since(due).as_millis() as f64 / 1000.0);
+    }
     let attempt = attempt(inner, &source, many).await;
+    metrics.polled(outcome_name(&attempt.outcome), attempt.duration, attempt.bytes);
     // The next host is asked while this poll is recorded.
     drop(permit);
     let now = inner.cx.clock.now();
@@ -56,12 +62,21 @@ pub(super) async fn poll(
     let committed = inner.recorder.commit(commit, release).await?;
     let stored = matches!(committed, Committed::Stored { .. });
     match committed {
-        Committed::Stored { new, changed } => told.log(&source, new.len(), changed.len()),
+        Committed::Stored { new, changed } => {
+            add(&metrics.posts_new, new.len() as u64);
+            add(&metrics.posts_updated, changed.len() as u64);
+            told.log(&source, new.len(), changed.len());
+        }
         Committed::Discarded => {
             tracing::debug!(url = %Shown(&source.settings.url), "a poll was overtaken; discarded")
         }
     }
     Ok(Polled { released, stored })
+}
+
+/// What a poll is counted as: a failure by its kind.
+fn outcome_name(outcome: &Outcome) -> &'static str {
+    outcome.failure().map_or_else(|| outcome.name(), |failure| failure.kind.name())
 }
 
 fn decision(cx: &Context, source: &Source, attempt: &Attempt, now: Time) -> Decision {

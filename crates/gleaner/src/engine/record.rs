@@ -1,11 +1,13 @@
 //! The one writer: polls and pages are committed in batches, and count as done when their batch is durable.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use gleaner_core::identity::Seen;
 
 use super::batch::Batcher;
+use crate::metrics::Metrics;
 use crate::store::{self, ArticleCommit, Commit, Committed, Release, Store, StoreError};
 
 /// How many polls one transaction takes.
@@ -50,11 +52,11 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn start(store: &Arc<dyn Store>) -> Self {
-        let [polls, articles, reader] = [0, 1, 2].map(|_| Arc::clone(store));
+    pub(super) fn start(store: &Arc<dyn Store>, metrics: &Arc<Metrics>) -> Self {
+        let reader = Arc::clone(store);
         Self {
-            polls: Batcher::start(COMMITS, move |records| write(Arc::clone(&polls), records)),
-            articles: Batcher::start(COMMITS, move |records| write(Arc::clone(&articles), records)),
+            polls: writer(store, metrics),
+            articles: writer(store, metrics),
             known: Batcher::start(KNOWN, move |ids| load(Arc::clone(&reader), ids)),
         }
     }
@@ -82,6 +84,24 @@ impl Recorder {
     pub(super) async fn known(&self, source_id: i64) -> Shared<Vec<Seen>> {
         submit(&self.known, source_id).await
     }
+}
+
+/// Gathers verdicts, and writes what has gathered.
+fn writer<V: Verdict>(
+    store: &Arc<dyn Store>,
+    metrics: &Arc<Metrics>,
+) -> Batcher<Record<V>, Shared<Committed>> {
+    let (store, metrics) = (Arc::clone(store), Arc::clone(metrics));
+    Batcher::start(COMMITS, move |records| {
+        let (store, metrics) = (Arc::clone(&store), Arc::clone(&metrics));
+        async move {
+            metrics.batch_size.observe(records.len() as f64);
+            let begun = Instant::now();
+            let written = write(store, records).await;
+            metrics.commit_seconds.observe(begun.elapsed().as_secs_f64());
+            written
+        }
+    })
 }
 
 async fn submit<I: Send + 'static, T: Send + 'static>(to: &Batcher<I, Shared<T>>, item: I) -> Shared<T> {

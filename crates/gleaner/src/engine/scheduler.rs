@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::cleanup::Cleaner;
 use super::now::Poller;
 use super::poll::Turn;
-use super::{Context, Inner, article, poll, reschedule};
+use super::{Context, Inner, article, indexer, poll, reschedule};
 use crate::clock::Clock;
 use crate::store::{ArticleWork, Claim, ClaimRequest, Lease, Release, Source, Spread, StoreError};
 
@@ -62,6 +62,7 @@ impl Engine {
         while let Some(done) = self.tasks.try_join_next() {
             report(done);
         }
+        self.inner.cx.metrics.ticked();
         self.keep_leases(now).await?;
         if let Err(error) = self.cleaner.run(&self.inner.cx, now).await {
             tracing::error!(%error, "what is too old could not be cleaned up; polling goes on");
@@ -84,6 +85,7 @@ impl Engine {
             self.inner.held().insert(claim.lease.host_id, claim.lease);
             self.tasks.spawn(work(Arc::clone(&self.inner), claim));
         }
+        self.inner.cx.metrics.hosts_in_flight.store(self.tasks.len() as u64, Ordering::Relaxed);
         Ok(ticked)
     }
 
@@ -120,6 +122,8 @@ impl Engine {
                 tracing::error!(%error, "next polls could not be computed anew; the next start tries again");
             }
         });
+        let inner = Arc::clone(&self.inner);
+        let indexing = tokio::spawn(async move { indexer::run(&inner.cx).await });
         loop {
             let now = self.inner.cx.clock.now();
             self.heed_jumps(jumps.see(now, &*self.inner.cx.clock), now).await;
@@ -141,7 +145,13 @@ impl Engine {
             }
         }
         rescheduling.abort();
+        indexing.abort();
         self.stop().await;
+    }
+
+    /// Makes all posts searchable that are not yet; how many events told of them. [`Engine::run`] does it by itself.
+    pub async fn index(&self) -> Result<u64, StoreError> {
+        indexer::all(&self.inner.cx).await
     }
 
     /// Computes next polls anew where the tables have changed since the last start; how many changed. [`Engine::run`]

@@ -21,6 +21,7 @@ use gleaner_core::time::Time;
 use url::Url;
 
 use super::decode::decode;
+use super::html::{Token, Tokens};
 use super::text::plain_text;
 use super::{Page, tree};
 use facts::Facts;
@@ -77,7 +78,8 @@ pub fn extract(page: &Page<'_>) -> Article {
         ..Article::default()
     };
     let base = facts.base.as_ref().unwrap_or(page.url);
-    match content::of(&html, document, base, &facts.articles) {
+    let source = content::Source { html: &html, base, articles: &facts.articles, title: title.as_deref() };
+    match content::of(&source, document) {
         Some(content) => {
             (article.text, article.html, article.extracted) = (content.text, content.html, true);
         }
@@ -90,10 +92,20 @@ pub fn extract(page: &Page<'_>) -> Article {
     article
 }
 
-/// The beginning of the text of a page.
+/// The beginning of the text of a page's body.
 fn excerpt(html: &str) -> String {
-    let head = memchr::memmem::find(html.as_bytes(), b"<body").unwrap_or(0);
-    let text = plain_text(html.get(head..).unwrap_or_default());
+    let mut body = 0;
+    for token in Tokens::new(html.as_bytes()) {
+        if let Token::Tag(tag) = token {
+            if tag.is("body") {
+                body = tag.to;
+                break;
+            } else if tag.end && (tag.is("head") || tag.is("title")) {
+                body = tag.to;
+            }
+        }
+    }
+    let text = plain_text(html.get(body..).unwrap_or_default());
     text.chars().take(EXCERPT).collect::<String>().trim_end().to_owned()
 }
 

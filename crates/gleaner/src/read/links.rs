@@ -19,6 +19,7 @@ mod region;
 mod score;
 mod select;
 mod title;
+mod words;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -34,7 +35,7 @@ use self::outline::Outline;
 use self::score::Signs;
 pub use self::select::BadSelector;
 use self::title::Title;
-use super::{Page, tree};
+use super::{Page, decode, tree};
 
 /// A link to an article.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +47,6 @@ pub struct Link {
     /// When that was published, if it stands beside it or in its address.
     pub published_at: Option<Time>,
 }
-
-/// So long a text is likely a title, and no name or category.
-const TITLE: usize = 20;
 
 /// So many links in a page's data are a list.
 const LIST: usize = 3;
@@ -97,7 +95,7 @@ pub fn guess(page: &Page<'_>) -> Vec<Link> {
 
 /// The page as text.
 fn text<'a>(page: &Page<'a>) -> Cow<'a, str> {
-    String::from_utf8_lossy(page.body)
+    decode::decode(page.body, page.content_type)
 }
 
 /// What there is on a page.
@@ -137,7 +135,7 @@ fn may_be_articles(candidates: &[Candidate]) -> Vec<bool> {
         titled * 3 >= all
     };
     let may_be = |candidate: &Candidate| {
-        (is_titled(candidate) || alike(candidate)) && !candidate.address.listing && !candidate.prose
+        (is_titled(candidate) || alike(candidate)) && !candidate.is_listing() && !candidate.prose
     };
     candidates.iter().map(may_be).collect()
 }
@@ -146,7 +144,7 @@ fn may_be_articles(candidates: &[Candidate]) -> Vec<bool> {
 fn is_titled(candidate: &Candidate) -> bool {
     let title = &candidate.title;
     let wordless = title.is_empty() && (candidate.image || candidate.bare);
-    title.width() >= TITLE || title.is_heading() || wordless
+    title.is_likely() || wordless
 }
 
 /// Which of the candidates look like articles.
@@ -191,3 +189,6 @@ fn from_data(home: &Home<'_>, listed: &[Listed]) -> Vec<Link> {
     }
     if found.len() < LIST { Vec::new() } else { found }
 }
+
+#[cfg(test)]
+mod tests;

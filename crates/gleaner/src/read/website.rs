@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(text("<nav>menu</nav><article><p>one</p></article><footer>end</footer>"), "one");
         assert_eq!(
             text("<article>one<article>within</article></article><article>two</article>"),
-            "onewithin two"
+            "one within two"
         );
         assert_eq!(text("<aside><article>ad</article></aside><article>one</article>"), "one");
     }

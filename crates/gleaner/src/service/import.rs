@@ -149,6 +149,7 @@ impl<'a> Import<'a> {
     /// Adds what is good of a batch, in one transaction.
     async fn take(&mut self, batch: Vec<Given>) -> Result<(), ServiceError> {
         let (mut lines, mut sources) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
+        let mut told = Vec::new();
         for given in batch {
             let (line, url) = (given.line, given.url.clone());
             match self.source(given).await {
@@ -156,7 +157,10 @@ impl<'a> Import<'a> {
                     lines.push((line, source.settings.url.clone()));
                     sources.push(source);
                 }
-                Err(ServiceError::Invalid(wrongs)) => self.bad(line, url, words(&wrongs)),
+                Err(ServiceError::Invalid(wrongs)) => {
+                    self.told.bad += 1;
+                    told.push(Line { line, url, outcome: "bad", message: words(&wrongs), id: None });
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -167,10 +171,13 @@ impl<'a> Import<'a> {
                 Created::Exists(id) => {
                     self.told.duplicates += 1;
                     let message = format!("it is there already, as source {id}, and was left as it is");
-                    self.tell(Line { line, url: Some(url), outcome: "duplicate", message, id: Some(id) });
+                    told.push(Line { line, url: Some(url), outcome: "duplicate", message, id: Some(id) });
                 }
             }
         }
+        told.sort_by_key(|line| line.line);
+        let room = TOLD.saturating_sub(self.told.report.len());
+        self.told.report.extend(told.into_iter().take(room));
         Ok(())
     }
 
@@ -230,17 +237,6 @@ impl<'a> Import<'a> {
         Ok(id.ok_or_else(|| {
             ServiceError::invalid("collection", format!("collection {name} was deleted meanwhile"))
         }))
-    }
-
-    fn bad(&mut self, line: u64, url: Option<String>, message: String) {
-        self.told.bad += 1;
-        self.tell(Line { line, url, outcome: "bad", message, id: None });
-    }
-
-    fn tell(&mut self, line: Line) {
-        if self.told.report.len() < TOLD {
-            self.told.report.push(line);
-        }
     }
 
     async fn finish(self) -> Result<Imported, ServiceError> {

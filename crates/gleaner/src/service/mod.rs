@@ -14,6 +14,7 @@ mod extraction;
 mod fields;
 mod find;
 mod hand;
+mod health;
 mod import;
 mod jwt;
 mod keys;
@@ -40,6 +41,7 @@ pub use error::{Checks, ServiceError, Wrong};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use fields::SourceFields;
 pub use gleaner_core::explain::Explanation;
+pub use health::{Check, Readiness};
 pub use import::{Imported, Line, ListOptions, MAX_LIST_BYTES};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
@@ -52,9 +54,11 @@ use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
 use crate::engine::{Context, Engine, Poller, Readers};
 use crate::fetch::{Fetcher, Outside};
+use crate::metrics::Metrics;
 use crate::store::{self, Options, Store};
 use crate::vault::Vault;
 use access::Gate;
+use health::Counted;
 
 /// Everything a use case needs.
 pub struct Service {
@@ -66,6 +70,8 @@ pub struct Service {
     gate: Gate,
     /// Polls by hand; made when it is first needed.
     poller: OnceLock<Poller>,
+    metrics: Arc<Metrics>,
+    counted: Counted,
 }
 
 /// The use cases, as somebody who may or may not do them.
@@ -99,7 +105,17 @@ impl Service {
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
-        Self { store, config, clock, chance, vault, gate: Gate::default(), poller: OnceLock::new() }
+        Self {
+            store,
+            config,
+            clock,
+            chance,
+            vault,
+            gate: Gate::default(),
+            metrics: Arc::default(),
+            counted: Counted::default(),
+            poller: OnceLock::new(),
+        }
     }
 
     /// The use cases, as this one.
@@ -151,6 +167,7 @@ impl Service {
             clock: Arc::clone(&self.clock),
             chance: Chance::new(),
             readers: Readers::default(),
+            metrics: Arc::clone(&self.metrics),
         })
     }
 }

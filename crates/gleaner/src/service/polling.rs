@@ -13,7 +13,7 @@ const TRIES: u32 = 5;
 /// How often somebody else's poll is looked for.
 const LOOK: Duration = Duration::from_millis(200);
 /// How much longer than a whole request somebody waits for a poll of another's.
-const PATIENCE: Span = Span::from_secs(30);
+const PATIENCE: Span = Span::from_secs(20);
 
 /// How a poll by hand is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -11,12 +11,14 @@ mod records;
 mod sqlite;
 mod types;
 pub mod whole;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use gleaner_core::health::Status;
 use gleaner_core::identity::Seen;
 use gleaner_core::time::Time;
 
@@ -80,6 +82,9 @@ pub trait Sources: Send + Sync {
 
     /// Sources by id, after that one.
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
+
+    /// How many sources there are of each status.
+    async fn count_by_status(&self) -> Result<Vec<(Status, u64)>>;
 
     /// Changes a source as it was read, and raises its fence.
     async fn edit_source(&self, edit: &SourceEdit, now: Time) -> Result<()>;
@@ -206,6 +211,10 @@ pub trait Upkeep: Send + Sync {
 
     /// Numbers events that are committed but not numbered yet; how many.
     async fn number_events(&self, limit: u32) -> Result<u64>;
+
+    /// Takes the posts that so many numbered events tell of into the full text, and out of it what is gone; how many
+    /// events. None: it is up to date, or somebody else is at it.
+    async fn index_posts(&self, limit: u32) -> Result<u64>;
 
     /// Numbered events after that place in the stream.
     async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>>;

@@ -22,11 +22,24 @@ pub(super) const MIGRATION_LOCK: &str = "SELECT 1 FROM pg_advisory_xact_lock(721
 pub(super) const EXPLAIN: &str = "EXPLAIN ";
 /// Where an explained plan's text stands in its row.
 pub(super) const PLAN_COLUMN: usize = 0;
+/// What an indexed post is found by, what its words are stored under, and how they are written.
+pub(super) const TEXT_ID: &str = "post_text.post_id";
+pub(super) const TEXT_COLUMNS: &str = "post_id, document";
+pub(super) const TEXT_VALUE: &str = "to_tsvector('simple', v.words)";
+/// Around the words that are searched for.
+pub(super) const MATCHES: [&str; 2] = ["post_text.document @@ to_tsquery('simple', ", ")"];
 pub(super) const MIGRATIONS: &[Migration] = migrations!("postgres");
 
 #[expect(clippy::duplicate_mod, reason = "one body of SQL, compiled for each database")]
 #[path = "sql/mod.rs"]
 mod sql;
+
+/// Phrases that all must be there, as PostgreSQL has them. Words are letters and digits only.
+pub(super) fn text_query(phrases: &[String]) -> String {
+    let phrase =
+        |words: &String| words.split(' ').map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" <-> ");
+    phrases.iter().map(phrase).collect::<Vec<_>>().join(" & ")
+}
 
 pub(super) async fn open(options: &Options) -> Result<sql::Sql> {
     let connect = PgConnectOptions::from_str(&options.url)

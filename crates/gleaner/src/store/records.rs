@@ -31,6 +31,10 @@ pub struct PostFilter {
     pub from: Option<Time>,
     /// Stored before.
     pub until: Option<Time>,
+    /// Of sources in this collection.
+    pub collection_id: Option<i64>,
+    /// With all these words in title or text; in quotation marks, one after the other.
+    pub text: Option<String>,
 }
 
 /// An article as a consumer makes it.

@@ -22,6 +22,18 @@ pub(super) const MIGRATION_LOCK: &str = "SELECT 1";
 pub(super) const EXPLAIN: &str = "EXPLAIN QUERY PLAN ";
 /// Where an explained plan's text stands in its row.
 pub(super) const PLAN_COLUMN: usize = 3;
+/// What an indexed post is found by, what its words are stored under, and how they are written.
+pub(super) const TEXT_ID: &str = "post_text.rowid";
+pub(super) const TEXT_COLUMNS: &str = "rowid, words";
+pub(super) const TEXT_VALUE: &str = "v.words";
+/// Around the words that are searched for.
+pub(super) const MATCHES: [&str; 2] = ["post_text MATCH ", ""];
+
+/// Phrases that all must be there, as FTS5 has them. Words are letters and digits only.
+pub(super) fn text_query(phrases: &[String]) -> String {
+    phrases.iter().map(|phrase| format!("\"{phrase}\"")).collect::<Vec<_>>().join(" ")
+}
+
 /// Set before the first table is made; posts of the usual size fit into one page.
 const PAGE: u32 = 8192;
 pub(super) const MIGRATIONS: &[Migration] = migrations!("sqlite");

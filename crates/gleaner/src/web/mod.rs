@@ -6,25 +6,30 @@
 pub mod api;
 mod auth;
 mod json;
+mod limits;
 mod list;
 mod params;
 mod problem;
+mod serve;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
-use tokio::net::TcpListener;
+use tower_http::compression::CompressionLayer;
 use utoipa::openapi::OpenApi;
 
 pub use list::{Limit, Page};
 pub use problem::Problem;
+pub use serve::serve;
 
 use crate::service::{Actor, Service};
 
 /// The largest body of a request.
 const MAX_BODY: usize = 10 << 20;
+/// How long a request may take, that for a poll and its outcome included.
+const MAX_SECONDS: u64 = 60;
 
 /// What every handler has.
 #[derive(Clone)]
@@ -36,24 +41,19 @@ pub struct Web {
 /// All routes, for everybody who has a token.
 pub fn router(web: &Web) -> Router {
     let (api, _) = api::routes().split_for_parts();
-    api.layer(middleware::from_fn_with_state(web.clone(), auth::let_in))
+    let limits = limits::Limits::new(web.service.config().api.requests_per_minute);
+    api.layer(middleware::from_fn_with_state(limits, limits::slow_down))
+        .layer(middleware::from_fn_with_state(web.clone(), auth::let_in))
         .fallback(problem::no_such_route)
         .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn_with_state(web.clone(), limits::in_time))
+        .layer(CompressionLayer::new())
         .with_state(web.clone())
 }
 
 /// All routes, for whoever sits at the machine.
 pub fn local(web: &Web, actor: Actor) -> Router {
     router(web).layer(axum::Extension(auth::Local(actor)))
-}
-
-/// Answers requests until `stop` is there, and then those that are under way.
-pub async fn serve(
-    listener: TcpListener,
-    web: &Web,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
-    axum::serve(listener, router(web)).with_graceful_shutdown(stop).await
 }
 
 /// What the routes are, for programs.

@@ -6,6 +6,7 @@ mod doors;
 mod feed_active;
 mod import;
 mod polling;
+mod schemathesis;
 mod sources;
 
 /// Makes two tests of each, one a database.

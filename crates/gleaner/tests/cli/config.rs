@@ -141,6 +141,6 @@ fn secrets_are_never_printed() {
     let bad = place.run(&["config", "--set", "api.jwt_secret=hunter2"]).failed(2);
     assert_eq!(
         bad,
-        "error: the configuration is wrong:\n--set: api.jwt_secret = (set): must be a text of at least 32 bytes\n"
+        "error: the configuration is wrong:\n--set: api.jwt_secret = (set): must be a text of at least 32 bytes that is hard to guess\n"
     );
 }

@@ -3,6 +3,7 @@
 mod backup;
 mod config;
 mod doctor;
+mod extract;
 mod import;
 mod keys;
 mod links;

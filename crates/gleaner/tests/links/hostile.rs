@@ -83,3 +83,18 @@ fn nonsense_is_no_page_of_articles() {
         assert_eq!(check(html, html), 0, "{html}");
     }
 }
+
+#[test]
+fn selectors_are_bounded_as_well() {
+    let url = Url::parse("https://example.org/").unwrap();
+    for (what, html) in [
+        ("nested elements", "<div><a href=/a>".repeat(100_000)),
+        ("links", links(100_000)),
+        ("5 MB without a tag", "x".repeat(5_000_000)),
+    ] {
+        let start = Instant::now();
+        let page = Page { url: &url, content_type: b"text/html", body: html.as_bytes() };
+        select(&page, "div a, li a").unwrap();
+        assert!(start.elapsed() < LIMIT, "{what}: {:?}", start.elapsed());
+    }
+}

@@ -397,6 +397,7 @@ fn engine(
         clock: Arc::clone(clock) as _,
         chance: Chance::seeded(1),
         readers,
+        metrics: Default::default(),
     };
     Engine::new(context, "test")
 }

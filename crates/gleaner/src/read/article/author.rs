@@ -32,6 +32,12 @@ const LABELS: &[&str] = &[
     "null",
 ];
 
+/// Names that say nothing.
+#[rustfmt::skip]
+const NOBODY: &[&str] = &[
+    "admin", "administrator", "editor", "staff", "webmaster", "user", "guest", "root", "wpadmin", "anonymous",
+];
+
 /// The author of a page.
 pub(super) fn of(facts: &Facts) -> Option<String> {
     let declared = declared(facts);
@@ -59,8 +65,14 @@ fn declared(facts: &Facts) -> Option<String> {
         if *wanted == "twitter:data1" && !label.contains("by") && !label.contains("author") {
             return None;
         }
-        facts.metas_of(wanted).find_map(name)
+        facts.metas_of(wanted).find_map(|text| name(text).or_else(|| as_stated(text)))
     })
+}
+
+/// What is declared is believed, whatever it looks like, unless it is an address.
+fn as_stated(text: &str) -> Option<String> {
+    let sound = !text.trim().is_empty() && text.len() <= LONGEST && !text.contains("://") && !is_label(text);
+    sound.then(|| folded(text))
 }
 
 fn linked(facts: &Facts) -> Option<String> {
@@ -93,7 +105,14 @@ fn near(text: &str) -> Option<String> {
 }
 
 fn first_name(lines: &str) -> Option<String> {
-    lines.lines().find_map(name)
+    lines.lines().find_map(|line| name(line).filter(|name| !is_sentence(name)))
+}
+
+/// Whether most words are such as names do not have.
+fn is_sentence(name: &str) -> bool {
+    let lower = name.split_whitespace().filter(|word| word.starts_with(char::is_lowercase)).count();
+    let all = name.split_whitespace().count();
+    all > 2 && lower * 2 > all
 }
 
 /// Two to four words, each with a capital.
@@ -145,17 +164,5 @@ fn is_label(text: &str) -> bool {
 
 /// Names that say nothing.
 fn is_nobody(name: &str) -> bool {
-    [
-        "admin",
-        "administrator",
-        "editor",
-        "staff",
-        "webmaster",
-        "user",
-        "guest",
-        "root",
-        "wpadmin",
-        "anonymous",
-    ]
-    .contains(&name.to_lowercase().as_str())
+    NOBODY.contains(&name.to_lowercase().as_str())
 }

@@ -153,3 +153,71 @@ fn worded(tokens: &[Token<'_>]) -> Option<Time> {
     let at = plausible.then(|| gleaner_feed::date::parse(&format!("{date} {name} {year}")))?;
     at.map(Time::from_millis).filter(|at| is_sound(*at))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_in_text() {
+        let check = |text: &str, language: Option<&str>, expected: Option<&str>| {
+            let found = in_text(text, language).map(|at| at.to_string().replace("T00:00:00Z", ""));
+            assert_eq!(found.as_deref(), expected, "{text}");
+        };
+        let day = Some("2024-05-17");
+        for text in [
+            "Published on May 17, 2024 by Jane",
+            "17 May 2024",
+            "Friday, May 17th, 2024",
+            "the 17th of May 2024",
+            "17. Mai 2024",
+            "le 17 mai 2024",
+            "17 de mayo de 2024",
+            "17 maggio 2024",
+            "17 de maio de 2024",
+            "17 mei 2024",
+            "17 maja 2024 r.",
+            "17 мая 2024 г.",
+            "2024年5月17日",
+            "2024년 5월 17일",
+            "2024-05-17",
+            "2024/5/17",
+            "2024.05.17",
+            "17.05.2024",
+            "5 min read · 17.5.24",
+            "5/17/2024",
+        ] {
+            check(text, None, day);
+        }
+        check("03/04/2024", Some("en-US"), Some("2024-03-04"));
+        check("03/04/2024", Some("en-GB"), Some("2024-04-03"));
+        check("03/04/2024", Some("fr"), Some("2024-04-03"));
+        check("17/05/2024", Some("en-US"), day);
+        for text in [
+            "",
+            "12 of 20",
+            "1.2.3",
+            "May 2024",
+            "in 2024 17 people",
+            "99/99/2024",
+            "30 February 2024",
+            "17 dogs 2024",
+        ] {
+            check(text, None, None);
+        }
+    }
+
+    #[test]
+    fn dates_that_stand_alone() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(stated(text).map(|at| at.to_string()).as_deref(), expected, "{text}");
+        };
+        check("2024-05-17T10:00:00+02:00", Some("2024-05-17T08:00:00Z"));
+        check("Fri, 17 May 2024 10:00:00 GMT", Some("2024-05-17T10:00:00Z"));
+        check("1715904000000", Some("2024-05-17T00:00:00Z"));
+        check("0", None);
+        check("99999999999999999999", None);
+        check("0001-01-01T00:00:00Z", None);
+        check("9999-12-31", None);
+    }
+}

@@ -12,6 +12,9 @@ use super::wording::overlap;
 /// Lists are cut to this: no honest page has more that matters, and each entry costs time.
 const MOST: usize = 200;
 
+/// What is longer is no heading.
+const LONGEST_HEADING: usize = 1000;
+
 /// So many bytes of text behind the first heading may hold the date.
 const NEAR: usize = 1500;
 
@@ -61,7 +64,7 @@ pub(super) struct Byline {
 impl Facts {
     pub(super) fn of(document: &Document, url: &Url) -> Self {
         let mut facts = Self { host: url.host_str().unwrap_or_default().to_owned(), ..Self::default() };
-        let mut scripts = Vec::new();
+        let (mut scripts, mut headings) = (Vec::new(), 0);
         for node in document.root().descendants_it() {
             if node.is_text() {
                 facts.text(&node);
@@ -77,12 +80,14 @@ impl Facts {
                 "link" => facts.link(&element),
                 "title" if facts.title.is_empty() => facts.title = folded(&node.text()),
                 "script" => scripts.push(node.text()),
-                name @ ("h1" | "h2" | "h3") if facts.headings.len() < MOST => {
-                    facts.heading(&node, name == "h1")
+                name @ ("h1" | "h2" | "h3") if headings < MOST => {
+                    headings += 1;
+                    facts.heading(&node, name == "h1");
                 }
                 _ => facts.seen(&node, &element),
             }
         }
+        facts.base.get_or_insert_with(|| url.clone());
         facts.linked_data = LinkedData::read(scripts.iter().map(|script| &**script));
         facts.site_name = facts.meta_of(&["og:site_name", "application-name", "al:android:app_name"]);
         if facts.site_name.is_none() {
@@ -94,7 +99,7 @@ impl Facts {
     /// Text is kept from the first heading on, and again from one that is the page's title.
     fn heading(&mut self, node: &NodeRef<'_>, first_rank: bool) {
         let text = folded(&node.text());
-        if text.is_empty() {
+        if text.is_empty() || text.len() > LONGEST_HEADING {
             return;
         }
         if (first_rank && !self.anchored)
@@ -193,17 +198,17 @@ impl Facts {
         self.metas.iter().filter(move |(name, _)| name.contains(part)).map(|(_, content)| content.as_str())
     }
 
+    /// The address that the page gives itself.
     pub(super) fn canonical(&self) -> Option<String> {
-        let base = self.base.clone().or_else(|| Url::parse(&format!("https://{}/", self.host)).ok())?;
         let stated = self.canonical.clone().or_else(|| self.meta_of(&["og:url"]))?;
-        absolute(&stated, &base).map(String::from)
+        absolute(&stated, self.base.as_ref()?).map(String::from)
     }
 
+    /// The lead image.
     pub(super) fn image(&self) -> Option<String> {
-        let base = self.base.clone().or_else(|| Url::parse(&format!("https://{}/", self.host)).ok())?;
         let names = ["og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src"];
         let stated = self.meta_of(&names).or_else(|| self.linked_data.image())?;
-        absolute(&stated, &base).map(String::from)
+        absolute(&stated, self.base.as_ref()?).map(String::from)
     }
 }
 

@@ -91,7 +91,10 @@ fn largest_share(node: &NodeRef<'_>) -> Option<f32> {
     if holder && names.any(&[Names::COMMENTS]) && !names.any(&[Names::STATE]) {
         return Some(LARGEST_OF_COMMENTS);
     }
-    names.any(&[Names::FURNITURE]).then_some(LARGEST)
+    // What holds the picture too is more than its caption.
+    let caption =
+        || names.any(&[Names::CAPTION]) && !node.descendants_it().any(|inner| inner.has_name("img"));
+    (names.any(&[Names::FURNITURE]) || caption()).then_some(LARGEST)
 }
 
 /// How many bytes of text an element holds, without the white space around them. Counting characters takes longer.

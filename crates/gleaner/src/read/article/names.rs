@@ -44,6 +44,8 @@ meanings! {
     STATE = 11;
     /// The first of a pair of words.
     FIRST = 12;
+    /// What is written below a picture.
+    CAPTION = 13;
 }
 
 /// The words that mean something, by what they mean. A word may mean several things.
@@ -63,17 +65,20 @@ const WORDS: &[(Names, &[&str])] = &[
     (Names::ASIDE, &["comment", "commentlist", "comments", "recent", "recommended", "related", "sidebar", "widget"]),
     (Names::FURNITURE, &[
         "addthis", "addtoany", "adsbygoogle", "advert", "advertisement", "advertisements",
-        "breadcrumb", "breadcrumbs", "byline", "commentlist", "comments", "cookie", "cookies",
-        "disqus", "gdpr", "mc4wp", "newsletter", "optin", "outbrain", "pagination", "paywall",
-        "relatedposts", "respond", "share", "sharebar", "sharedaddy", "sharethis", "sharing",
-        "sidebar", "signup", "skyscraper", "social", "socials", "subscribe", "taboola", "trending",
+        "breadcrumb", "breadcrumbs", "byline", "commentlist", "comments", "copyright", "disqus",
+        "gdpr", "mc4wp", "newsletter", "optin", "outbrain", "pagination", "promo",
+        "promos", "pullquote", "recirc", "recirculation", "relatedposts", "respond",
+        "share", "sharebar", "sharedaddy", "sharethis", "sharing", "sidebar", "signup", "skyscraper",
+        "social", "socials", "sponsored", "subscribe", "taboola", "trending",
         "yarpp", "zergnet",
     ]),
     (Names::COMMENTS, &["commentlist", "comments", "disqus", "respond"]),
     (Names::STATE, &["closed", "has", "no", "open", "with", "without"]),
+    (Names::CAPTION, &["caption", "captions", "credit", "credits"]),
     (Names::FIRST, &[
-        "about", "also", "article", "author", "entry", "image", "more", "most", "nav", "photo",
-        "popular", "post", "read", "recent", "recommended", "related", "sign", "tag", "tags", "up",
+        "about", "also", "article", "author", "cookie", "cookies", "entry", "image", "more", "most",
+        "nav", "photo", "popular", "post", "pull", "read", "recent", "recommended", "related", "sign",
+        "tag", "tags", "up",
     ]),
 ];
 
@@ -81,12 +86,13 @@ const WORDS: &[(Names, &[&str])] = &[
 #[rustfmt::skip]
 const PAIRS: &[(&str, &str)] = &[
     ("about", "author"), ("also", "like"), ("also", "read"), ("article", "meta"), ("author", "bio"),
-    ("author", "box"), ("author", "info"), ("entry", "meta"), ("image", "credit"), ("more", "articles"),
-    ("more", "posts"), ("more", "stories"), ("most", "popular"), ("most", "read"), ("nav", "links"),
-    ("photo", "credit"), ("popular", "posts"), ("post", "meta"), ("post", "navigation"), ("post", "tags"),
-    ("read", "next"), ("recent", "posts"), ("recommended", "articles"), ("related", "articles"),
-    ("related", "content"), ("related", "links"), ("related", "posts"), ("related", "stories"),
-    ("sign", "up"), ("tag", "list"), ("tags", "links"), ("up", "next"),
+    ("author", "box"), ("author", "info"), ("cookie", "banner"), ("cookie", "bar"), ("cookie", "consent"),
+    ("cookie", "notice"), ("cookies", "consent"), ("entry", "meta"), ("image", "credit"),
+    ("more", "articles"), ("more", "posts"), ("more", "stories"), ("most", "popular"), ("most", "read"),
+    ("nav", "links"), ("photo", "credit"), ("popular", "posts"), ("post", "meta"), ("post", "navigation"),
+    ("post", "tags"), ("pull", "quote"), ("read", "next"), ("recent", "posts"), ("recommended", "articles"),
+    ("related", "articles"), ("related", "content"), ("related", "links"), ("related", "posts"),
+    ("related", "stories"), ("sign", "up"), ("tag", "list"), ("tags", "links"), ("up", "next"),
 ];
 
 const COUNT: usize = {
@@ -151,8 +157,22 @@ impl Names {
     }
 
     fn read(&mut self, value: &[u8]) {
+        for name in value.split(u8::is_ascii_whitespace) {
+            // What a post is about, not what it is.
+            let topic = name.starts_with(b"category-") || name.starts_with(b"tag-");
+            if !topic || name.starts_with(b"tag-li") {
+                self.read_name(name);
+            }
+            // In longer names the word may mean anything.
+            if name.eq_ignore_ascii_case(b"related") {
+                self.0 |= Self::FURNITURE.0;
+            }
+        }
+    }
+
+    fn read_name(&mut self, name: &[u8]) {
         let mut before = None;
-        for word in value.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        for word in name.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
             let mut rest = word;
             while let Some(end) = hump(rest) {
                 before = self.add(&rest[..end], before);
@@ -229,8 +249,12 @@ mod tests {
         check("shareholder unrelated", &[]);
         check("post-share", &[Names::FURNITURE]);
         check("x-relatedPosts y", &[Names::ASIDE, Names::FURNITURE]);
-        check("related posts", &[Names::ASIDE, Names::FURNITURE]);
-        check("posts related", &[Names::ASIDE]);
+        check("related", &[Names::ASIDE, Names::FURNITURE]);
+        check("map-and-related", &[Names::ASIDE]);
+        check("most read", &[]);
+        check("most-read", &[Names::FURNITURE]);
+        check("read-most", &[]);
+        check("post category-related tag-share", &[]);
         check("post__meta", &[Names::FURNITURE]);
         check("entryDate", &[Names::DATE, Names::DAY]);
     }

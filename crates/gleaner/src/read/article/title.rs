@@ -6,7 +6,13 @@ use super::wording::{overlap, words};
 /// What sites put between a title and their name.
 #[rustfmt::skip]
 const SEPARATORS: &[&str] = &[
-    " | ", " - ", " – ", " — ", " » ", " « ", " · ", " • ", " :: ", " / ", " ‹ ", " ~ ", "｜", "_",
+    " | ", " - ", " – ", " — ", " » ", " « ", " · ", " • ", " :: ", " / ", " ‹ ", " ~ ", "｜",
+];
+
+/// `<meta>` names that give the title, in the order in which they are believed.
+#[rustfmt::skip]
+const DECLARED: &[&str] = &[
+    "og:title", "twitter:title", "dc.title", "dcterms.title", "parsely-title", "sailthru.title", "title",
 ];
 
 /// Titles are cut to so many bytes.
@@ -14,7 +20,7 @@ const LONGEST: usize = 500;
 
 /// The title of a page.
 pub(super) fn of(facts: &Facts) -> Option<String> {
-    let declared = declared(facts);
+    let declared = declared(facts).filter(|declared| !says_nothing(declared, facts));
     let shown = shown(facts, declared.as_deref());
     let mut title = shown.or(declared).or_else(|| facts.headings.first().cloned())?;
     title.truncate(title.floor_char_boundary(LONGEST));
@@ -23,16 +29,7 @@ pub(super) fn of(facts: &Facts) -> Option<String> {
 
 /// What the page declares, without the site's name.
 fn declared(facts: &Facts) -> Option<String> {
-    let names = [
-        "og:title",
-        "twitter:title",
-        "dc.title",
-        "dcterms.title",
-        "parsely-title",
-        "sailthru.title",
-        "title",
-    ];
-    let stated = facts.linked_data.headline().or_else(|| facts.meta_of(&names));
+    let stated = facts.linked_data.headline().or_else(|| facts.meta_of(DECLARED));
     let stated = stated.map(|title| without_site(&title, facts));
     let from_tag = Some(without_site(&facts.title, facts)).filter(|title| !title.is_empty());
     match (stated, from_tag) {
@@ -42,11 +39,16 @@ fn declared(facts: &Facts) -> Option<String> {
     }
 }
 
+/// A declared title that says no more than where one is, where the page shows another.
+fn says_nothing(declared: &str, facts: &Facts) -> bool {
+    is_site(declared, facts) && facts.headings.iter().any(|heading| !is_site(heading, facts))
+}
+
 /// The heading that shows what is declared, in perhaps other words.
 fn shown(facts: &Facts, declared: Option<&str>) -> Option<String> {
-    let headings =
+    let mut headings =
         facts.headings.iter().filter(|heading| !is_site(heading, facts) && heading.len() < LONGEST);
-    let Some(declared) = declared else { return headings.min_by_key(|_| 0).cloned() };
+    let Some(declared) = declared else { return headings.next().cloned() };
     let agreement = |heading: &str| {
         // Of the tag, nearly all has to be there: it may hold the site's name, which may be a heading.
         let tag = overlap(heading, &facts.title) + overlap(&facts.title, heading).min(0.6);

@@ -1,13 +1,19 @@
 //! What remains around and between the paragraphs of an article, and is not its text: bylines above it, pointers to
 //! other articles within, appeals behind it.
 
+use std::collections::HashSet;
+
 use dom_query::NodeRef;
 
 use super::dates::in_text;
 use super::facts::{attribute, folded};
+use super::wording::same_words;
 
 /// Lines longer than this are text, whatever they begin with.
 const SHORT: usize = 200;
+
+/// Paragraphs longer than this are kept once.
+const REPEATED: usize = 100;
 
 /// How many blocks above the text are looked at.
 const ABOVE: usize = 6;
@@ -47,19 +53,47 @@ const APPEALS: &[&str] = &[
     "©", "click here to subscribe",
 ];
 
+/// What lines begin with that name who took a picture.
+#[rustfmt::skip]
+const CREDITS: &[&str] = &[
+    "photo:", "photo by", "photo credit", "photograph:", "photograph by", "image:", "image credit",
+    "image via", "image source", "picture:", "(photo by", "(image credit", "foto:", "credit:",
+    "photo courtesy", "photos by", "photos:",
+];
+
+/// What such lines end with.
+#[rustfmt::skip]
+const AGENCIES: &[&str] = &[
+    "/getty images", "/ getty images", "via getty images", "(getty images)", "/afp", "/reuters",
+    "/ap photo",
+];
+
+/// Elements that hold paragraphs or are some.
+#[rustfmt::skip]
+const BLOCKS: &[&str] = &[
+    "p", "div", "li", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "tr", "td", "th", "section",
+    "article", "blockquote", "pre", "dl", "dt", "dd", "figure", "header", "footer", "aside", "main",
+    "tbody",
+];
+
 /// Takes out of an article what is not its text.
-pub(super) fn trim(root: &NodeRef<'_>) {
+pub(super) fn trim(root: &NodeRef<'_>, title: Option<&str>) {
     let leaves = leaves(root);
     let mut kept = Vec::with_capacity(leaves.len());
+    let mut read = HashSet::new();
     for leaf in leaves {
-        if is_furniture(&leaf) {
+        // Nobody writes a long paragraph twice; layouts repeat them.
+        let again = leaf.text.len() > REPEATED && !read.insert(leaf.text.clone());
+        if again || is_furniture(&leaf) {
             leaf.node.remove_from_parent();
         } else {
             kept.push(leaf);
         }
     }
     let above = kept.iter().take(ABOVE).take_while(|leaf| !leaf.is_prose());
-    above.filter(|leaf| leaf.is_byline()).for_each(|leaf| leaf.node.remove_from_parent());
+    above
+        .filter(|leaf| leaf.is_byline() || leaf.is_title(title))
+        .for_each(|leaf| leaf.node.remove_from_parent());
     let behind = kept.iter().rev().take_while(|leaf| leaf.is_behind());
     behind.for_each(|leaf| leaf.node.remove_from_parent());
 }
@@ -97,36 +131,7 @@ fn leaves<'a>(root: &NodeRef<'a>) -> Vec<Leaf<'a>> {
 }
 
 fn is_block(name: &str) -> bool {
-    matches!(
-        name,
-        "p" | "div"
-            | "li"
-            | "h1"
-            | "h2"
-            | "h3"
-            | "h4"
-            | "h5"
-            | "h6"
-            | "ul"
-            | "ol"
-            | "table"
-            | "tr"
-            | "td"
-            | "th"
-            | "section"
-            | "article"
-            | "blockquote"
-            | "pre"
-            | "dl"
-            | "dt"
-            | "dd"
-            | "figure"
-            | "header"
-            | "footer"
-            | "aside"
-            | "main"
-            | "tbody"
-    )
+    BLOCKS.contains(&name)
 }
 
 fn is_furniture(leaf: &Leaf<'_>) -> bool {
@@ -146,42 +151,20 @@ fn is_furniture(leaf: &Leaf<'_>) -> bool {
 
 /// `Photo: Jane Doe / Agency`.
 fn is_credit(lower: &str) -> bool {
-    let begins = [
-        "photo:",
-        "photo by",
-        "photo credit",
-        "photograph:",
-        "photograph by",
-        "image:",
-        "image credit",
-        "image via",
-        "image source",
-        "picture:",
-        "(photo by",
-        "(image credit",
-        "foto:",
-        "credit:",
-        "photo courtesy",
-        "photos by",
-        "photos:",
-    ];
-    let ends = [
-        "/getty images",
-        "/ getty images",
-        "via getty images",
-        "(getty images)",
-        "/afp",
-        "/reuters",
-        "/ap photo",
-    ];
     lower.len() < 150
-        && (begins.iter().any(|b| lower.starts_with(b)) || ends.iter().any(|e| lower.ends_with(e)))
+        && (CREDITS.iter().any(|credit| lower.starts_with(credit))
+            || AGENCIES.iter().any(|name| lower.ends_with(name)))
 }
 
 impl Leaf<'_> {
     /// Whether it is a paragraph to read.
     fn is_prose(&self) -> bool {
         self.text.len() > 120 && self.linked * 2 < self.text.len()
+    }
+
+    /// Whether, above the text, it is its title.
+    fn is_title(&self, title: Option<&str>) -> bool {
+        self.heading && title.is_some_and(|title| same_words(title, &self.text))
     }
 
     /// Whether, above the text, it tells who wrote it, when, or how long it takes to read.

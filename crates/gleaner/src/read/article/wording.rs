@@ -1,11 +1,12 @@
 //! Words compared: titles, names, months.
 
+/// Titles and names are shorter. All words of one text are compared with all of another.
+const MOST: usize = 100;
+
 /// The words of a text in lower case.
 pub(super) fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.take(MOST).map(str::to_lowercase).collect()
 }
 
 /// Whether two texts have the same words.

@@ -9,6 +9,13 @@ use gleaner_core::link::canonical;
 use url::Url;
 
 use super::dates;
+use super::words::{ARTICLES, LISTINGS, OFFERS, PEOPLE, SERVICES, SHORT_LISTINGS};
+
+/// So many may be a name.
+const NAME_WORDS: usize = 3;
+
+/// So many words are a title.
+const TITLE_WORDS: usize = 5;
 
 /// Longer addresses are not believed.
 const LONGEST: usize = 4096;
@@ -71,14 +78,11 @@ impl<'a> Home<'a> {
 
     fn is_here_or_above(&self, url: &Url) -> bool {
         let theirs = segments(url);
-        let here = theirs.len() == self.segments.len();
-        self.segments.starts_with(&theirs)
-            && if here {
-                is_page_number(url) || url.query() == self.url.query()
-            } else {
-                url.query().is_none()
-            }
-            || theirs.is_empty() && url.query().is_none()
+        if theirs == self.segments {
+            return is_page_number(url) || url.query() == self.url.query();
+        }
+        // The front page is above all pages of its site, on whichever of its hosts.
+        url.query().is_none() && self.segments.starts_with(&theirs)
     }
 
     fn describe(&self, url: Url, key: String, same_site: bool) -> Address {
@@ -91,17 +95,12 @@ impl<'a> Home<'a> {
         let numbered = is_identifier(last) || url.query_pairs().any(|(_, value)| is_identifier(&value));
         let dated = dates::is_dated(&url);
         let most_words = segments.iter().map(|segment| words(segment)).max().unwrap_or(0);
-        let threads = names(&["topic", "topics"]) && !numbered;
         Address {
             same_site,
             dated,
-            // A day in an address is an article's; one without more is an archive's.
-            listing: (names(LISTINGS) || threads || names(SHORT_LISTINGS) && most_words < TITLE_WORDS)
-                && !dated
-                || dated && is_number(last) && last.len() <= 4 && most_words < 3
-                || is_page_number(&url)
-                || is_file(last),
-            service: names(SERVICES),
+            listing: is_listing(&segments, rest, most_words, dated, numbered) || is_page_number(&url),
+            service: names(SERVICES) && most_words < TITLE_WORDS
+                || (segments.len() == 1 && last.starts_with("about-")),
             article: segments.iter().any(|segment| is_one_of(segment, ARTICLES)),
             offer: is_offer(&segments),
             below,
@@ -130,6 +129,22 @@ impl<'a> Home<'a> {
             _ => false,
         }
     }
+}
+
+/// Whether no article is at an address; `rest` is what of its segments is not the page's own.
+fn is_listing(segments: &[&str], rest: &[&str], most_words: usize, dated: bool, numbered: bool) -> bool {
+    let names = |segments: &[&str], words: &[&str]| segments.iter().any(|segment| is_one_of(segment, words));
+    let last = segments.last().copied().unwrap_or_default();
+    if names(segments, PEOPLE) && most_words <= NAME_WORDS || is_file(last) {
+        return true;
+    }
+    // A date in an address is an article's; one without more is an archive's.
+    if dated {
+        return is_number(last) && last.len() <= 4 && most_words < NAME_WORDS;
+    }
+    names(rest, LISTINGS)
+        || names(rest, SHORT_LISTINGS) && most_words < TITLE_WORDS
+        || names(rest, &["topic", "topics"]) && !numbered
 }
 
 fn is_one_of(segment: &str, words: &[&str]) -> bool {
@@ -204,17 +219,23 @@ fn words(segment: &str) -> usize {
     segment.split(['-', '_', '+', '.', ',']).filter(wordy).count()
 }
 
+/// Whether a segment begins or ends with what machines count by.
 fn is_identifier(segment: &str) -> bool {
-    let stem = segment.split('.').next().unwrap_or_default();
-    let last = stem.rsplit(['-', '_', ',']).next().unwrap_or_default();
-    let digits = last.bytes().filter(u8::is_ascii_digit).count();
-    digits >= 4 || (last.len() >= 8 && digits >= 2 && last.bytes().all(|b| b.is_ascii_alphanumeric()))
+    let is_one = |part: &str| {
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        digits >= 4 || (part.len() >= 8 && digits >= 2 && part.bytes().all(|b| b.is_ascii_alphanumeric()))
+    };
+    let parts =
+        || segment.split(['-', '_', ',', '.']).filter(|part| !matches!(*part, "html" | "htm" | "php"));
+    parts().next().is_some_and(is_one) || parts().next_back().is_some_and(is_one)
 }
 
-/// Whether something is sold at an address. In the last segment a title may speak of that.
+/// Whether something is sold at an address: `/products/x`, `/remote-jobs/x`. In the last segment a title may
+/// speak of that, and what a section is called after its first word may be news of it: `/product-news/x`.
 fn is_offer(segments: &[&str]) -> bool {
     let Some((last, before)) = segments.split_last() else { return false };
-    is_offer_word(last) || before.iter().any(|segment| segment.split(['-', '_']).any(is_offer_word))
+    let names = |segment: &&str| is_offer_word(segment.rsplit(['-', '_']).next().unwrap_or_default());
+    is_offer_word(last) || before.iter().any(|segment| is_offer_word(segment) || names(segment))
 }
 
 fn is_offer_word(word: &str) -> bool {
@@ -240,50 +261,3 @@ fn shape(url: &Url, segments: &[&str]) -> u64 {
     }
     xxhash_rust::xxh3::xxh3_64(text.as_bytes())
 }
-
-/// Segments of addresses at which there is a list, a person or a form, but no article.
-#[rustfmt::skip]
-const LISTINGS: &[&str] = &[
-    "about-us", "account", "accounts", "advertise", "advertising", "auth", "author", "authors", "autor",
-    "cart", "cat", "categoria", "categorie", "categories", "category", "cdn-cgi", "checkout", "contact",
-    "contact-us", "contributor", "contributors", "cookie-policy", "cookies", "disclaimer", "donate",
-    "favorites", "feed", "feeds", "followers", "hashtag", "impressum", "intent", "kategorie", "legal",
-    "login", "logout", "masthead", "memberlist", "my-account", "password", "pricing", "privacy",
-    "privacy-policy", "profile", "profiles", "register", "rss", "search", "settings", "sign-in", "sign-up",
-    "signin", "signup", "sitemap", "subscribe", "subscription", "subscriptions", "tag", "tags", "terms",
-    "terms-of-service", "terms-of-use", "user", "users", "wp-admin", "wp-login.php",
-];
-
-/// The same, unless a title follows.
-#[rustfmt::skip]
-const SHORT_LISTINGS: &[&str] = &[
-    "about", "faq", "join", "label", "labels", "member", "members", "newsletter", "newsletters", "page",
-    "section", "sections", "share", "staff", "team",
-];
-
-/// So many words are a title.
-const TITLE_WORDS: usize = 5;
-
-/// Segments below which articles are seldom.
-#[rustfmt::skip]
-const SERVICES: &[&str] = &[
-    "api", "archive", "archives", "companies", "company", "customers", "docs", "documentation", "download",
-    "downloads", "event", "events", "feature", "features", "help", "industries", "industry", "integrations", "manual",
-    "partners", "people", "person", "platform", "podcasts", "reference", "series", "services", "show", "shows",
-    "solution", "solutions", "support", "use-case", "use-cases", "wiki",
-];
-
-/// Segments below which articles live.
-const ARTICLES: &[&str] = &[
-    "article", "articles", "artikel", "blog", "news", "post", "posts", "story", "stories", "release",
-    "releases", "review", "reviews", "recipe", "recipes", "thread", "threads",
-];
-
-/// Words of segments below which something is sold, or somebody sought.
-#[rustfmt::skip]
-const OFFERS: &[&str] = &[
-    "biz", "buy", "career", "careers", "classified", "classifieds", "collections", "coupon", "coupons",
-    "directory", "dp", "item", "items", "itm", "job", "jobs", "listing", "listings", "product", "producto",
-    "productos", "products", "produit", "produits", "produkt", "produkte", "properties", "property", "shop",
-    "store", "vacancies", "vacancy",
-];

@@ -39,8 +39,10 @@ pub(super) struct Builder<'a> {
     inner: Option<(usize, usize)>,
     /// Where a script with data began.
     data: Option<usize>,
-    /// How deep in templates and drawings.
+    /// How deep in templates.
     inert: usize,
+    /// In a drawing.
+    drawing: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -55,14 +57,12 @@ impl<'a> Builder<'a> {
             inner: None,
             data: None,
             inert: 0,
+            drawing: false,
         }
     }
 
     pub(super) fn start(&mut self, tag: &Tag<'a>) {
-        if is_inert(tag) {
-            self.inert += 1;
-        }
-        if self.inert > 0 {
+        if self.is_hidden(tag) {
             return;
         }
         let at = self.offset(tag);
@@ -77,6 +77,18 @@ impl<'a> Builder<'a> {
         } else if !VOID.iter().any(|name| tag.is(name)) {
             self.element(tag, at);
         }
+    }
+
+    /// Whether a start tag begins or is in what is not read: templates, drawings.
+    fn is_hidden(&mut self, tag: &Tag<'a>) -> bool {
+        if tag.is("svg") {
+            self.drawing |= !tag.is_empty();
+            return true;
+        }
+        // A drawing that was not closed ends where the page goes on.
+        self.drawing &= tag.kind != Kind::Block;
+        self.inert += usize::from(tag.kind == Kind::Inert);
+        self.inert > 0 || self.drawing
     }
 
     /// An element that can hold others.
@@ -198,11 +210,12 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn end(&mut self, tag: &Tag<'a>) {
-        if is_inert(tag) {
+        if tag.is("svg") {
+            self.drawing = false;
+        } else if tag.kind == Kind::Inert {
             self.inert = self.inert.saturating_sub(1);
-            return;
         }
-        if self.inert > 0 {
+        if self.inert > 0 || self.drawing {
             return;
         }
         let at = self.offset(tag);
@@ -228,7 +241,7 @@ impl<'a> Builder<'a> {
 
     pub(super) fn text(&mut self, text: &str) {
         let text = text.trim();
-        if text.is_empty() || self.inert > 0 {
+        if text.is_empty() || self.inert > 0 || self.drawing {
             return;
         }
         let id = self.open.node() as usize;
@@ -279,7 +292,3 @@ impl<'a> Builder<'a> {
 /// Elements that hold nothing.
 const VOID: [&str; 13] =
     ["area", "br", "col", "embed", "hr", "input", "link", "meta", "param", "source", "style", "track", "wbr"];
-
-fn is_inert(tag: &Tag<'_>) -> bool {
-    tag.kind == Kind::Inert || tag.is("svg")
-}

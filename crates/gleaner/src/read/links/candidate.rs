@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::address::{Address, Home};
 use super::outline::{Anchor, Outline};
 use super::region::Region;
@@ -28,6 +30,8 @@ pub(super) struct Candidate {
     pub sponsored: bool,
     /// The best stands in running text.
     pub prose: bool,
+    /// Others that have titles lie below it: a section.
+    pub section: bool,
     /// What links like it have in common: the elements that the best is in, and the shape of its address.
     pub kind: u64,
 }
@@ -62,6 +66,7 @@ pub(super) fn all(outline: &Outline<'_>, home: &Home<'_>) -> (Vec<Candidate>, Ve
                 bare: anchor.text.is_empty(),
                 sponsored: anchor.sponsored,
                 prose: false,
+                section: false,
                 kind: 0,
             }),
         }
@@ -71,10 +76,35 @@ pub(super) fn all(outline: &Outline<'_>, home: &Home<'_>) -> (Vec<Candidate>, Ve
         candidate.prose = outline.is_prose(node);
         candidate.kind = outline.path(node) ^ candidate.address.shape;
     }
+    mark_sections(&mut found);
     (found, leads)
 }
 
+/// So many articles below an address make it a section.
+const SECTION: u32 = 2;
+
+/// Marks what others lie below. What is below an article (its comments, its second page) has no title of its own.
+fn mark_sections(candidates: &mut [Candidate]) {
+    let mut below: HashMap<u64, u32> = HashMap::new();
+    for Candidate { address, title, .. } in &*candidates {
+        if address.same_site && !address.listing && title.is_likely() {
+            for (at, _) in address.key.match_indices('/').take(16) {
+                *below.entry(xxh3_64(&address.key.as_bytes()[..at])).or_default() += 1;
+            }
+        }
+    }
+    for candidate in candidates {
+        let count = below.get(&xxh3_64(candidate.address.key.as_bytes()));
+        candidate.section = count.is_some_and(|count| *count >= SECTION);
+    }
+}
+
 impl Candidate {
+    /// Whether there is a list at its address, or something else that is no article.
+    pub(super) fn is_listing(&self) -> bool {
+        self.address.listing || self.section
+    }
+
     fn add(&mut self, at: usize, anchor: &Anchor<'_>, title: Title, region: Region) {
         self.count += 1;
         self.image |= anchor.image;

@@ -18,23 +18,18 @@ fn is_price(text: &str) -> bool {
         let before = text.get(..at).unwrap_or_default().trim_end();
         after.starts_with(digit) || before.ends_with(digit)
     };
-    text.char_indices().any(|(at, c)| SIGNS.contains(&c) && beside(at, c))
+    // Some set the sign apart from the amount.
+    let alone = text.chars().count() == 1 && text.starts_with(SIGNS);
+    alone || text.char_indices().any(|(at, c)| SIGNS.contains(&c) && beside(at, c))
 }
 
 fn is_button(text: &str) -> bool {
-    const BUTTONS: [&str; 12] = [
-        "add to bag",
-        "add to basket",
-        "add to cart",
-        "apply now",
-        "buy now",
-        "choose options",
-        "in den warenkorb",
-        "in stock",
-        "out of stock",
-        "quick view",
-        "select options",
-        "sold out",
+    #[rustfmt::skip]
+    const BUTTONS: [&str; 21] = [
+        "add to bag", "add to basket", "add to cart", "add to compare", "add to wishlist", "apply now",
+        "book now", "buy now", "choose options", "get coupon", "in den warenkorb", "in stock",
+        "out of stock", "quick view", "request a quote", "select options", "shop now", "sold out",
+        "view deal", "view job", "view product",
     ];
     let lower = text.to_ascii_lowercase();
     BUTTONS.iter().any(|button| lower.starts_with(button))

@@ -130,9 +130,9 @@ fn by_type(value: &[u8]) -> Region {
 #[rustfmt::skip]
 const WORDS: &[(&str, Region)] = &[
     ("aside", Region::SIDE), ("author", Region::BYLINE), ("authors", Region::BYLINE),
-    ("basket", Region::PRICE), ("breadcrumb", Region::MENU),
-    ("breadcrumbs", Region::MENU), ("byline", Region::BYLINE), ("cart", Region::PRICE),
-    ("categories", Region::BYLINE), ("colophon", Region::FOOT), ("comment", Region::COMMENTS),
+    ("basket", Region::PRICE), ("breadcrumb", Region::MENU), ("breadcrumbs", Region::MENU),
+    ("byline", Region::BYLINE), ("cart", Region::PRICE), ("categories", Region::BYLINE),
+    ("checkout", Region::PRICE), ("colophon", Region::FOOT), ("comment", Region::COMMENTS),
     ("comments", Region::COMMENTS), ("consent", Region::SERVICE), ("cookie", Region::SERVICE),
     ("copyright", Region::FOOT), ("disqus", Region::COMMENTS), ("drawer", Region::MENU),
     ("dropdown", Region::MENU), ("follow", Region::SERVICE), ("footer", Region::FOOT),
@@ -143,13 +143,14 @@ const WORDS: &[(&str, Region)] = &[
     ("newsletter", Region::SERVICE), ("offcanvas", Region::MENU), ("pager", Region::MENU),
     ("pagination", Region::MENU), ("paging", Region::MENU), ("popular", Region::RELATED),
     ("popup", Region::SERVICE), ("price", Region::PRICE), ("product", Region::OFFER),
-    ("products", Region::OFFER), ("promoted", Region::RELATED),
-    ("rail", Region::SIDE), ("recommended", Region::RELATED), ("related", Region::RELATED),
-    ("share", Region::SERVICE), ("sharing", Region::SERVICE),
-    ("sidebar", Region::SIDE), ("signup", Region::SERVICE), ("social", Region::SERVICE),
+    ("products", Region::OFFER), ("promoted", Region::RELATED), ("rail", Region::SIDE),
+    ("recommended", Region::RELATED), ("related", Region::RELATED), ("salary", Region::OFFER),
+    ("share", Region::SERVICE), ("sharing", Region::SERVICE), ("sidebar", Region::SIDE),
+    ("signup", Region::SERVICE), ("sku", Region::PRICE), ("social", Region::SERVICE),
     ("sponsor", Region::RELATED), ("sponsored", Region::RELATED), ("submenu", Region::MENU),
     ("subscribe", Region::SERVICE), ("taglist", Region::BYLINE), ("tags", Region::BYLINE),
     ("toolbar", Region::MENU), ("topbar", Region::MENU), ("trending", Region::RELATED),
+    ("vacancy", Region::OFFER), ("wishlist", Region::PRICE),
 ];
 
 /// Pairs of words that mean what neither does alone.
@@ -237,5 +238,40 @@ fn each_word(class: &[u8], mut each: impl FnMut(&str)) {
     }
     if !word.is_empty() {
         each(&word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_can_be_looked_up() {
+        assert!(WORDS.is_sorted_by_key(|entry| entry.0));
+    }
+
+    #[test]
+    fn classes_are_read_by_their_words() {
+        let check = |classes: &str, expected| assert_eq!(by_words(classes.as_bytes()), expected, "{classes}");
+        check("main-nav", Region::MENU);
+        check("siteFooter wide", Region::FOOT);
+        check("side-bar", Region::SIDE);
+        check("site__header", Region::MENU);
+        check("entry-header", Region::NOWHERE);
+        check("card-footer", Region::NOWHERE);
+        check("has-sidebar no-menu", Region::NOWHERE);
+        check("category-jobs tag-comments author-login", Region::NOWHERE);
+        check("navigate canvas footing", Region::NOWHERE);
+        check("related products", Region::RELATED | Region::OFFER);
+    }
+
+    #[test]
+    fn titles_are_known_by_their_class() {
+        for classes in ["post-title", "x card__title-text", "storyHeadline"] {
+            assert!(is_title(classes.as_bytes()), "{classes}");
+        }
+        for classes in ["site-title", "subtitle", "widget-title", "untitled", "section-title", ""] {
+            assert!(!is_title(classes.as_bytes()), "{classes}");
+        }
     }
 }

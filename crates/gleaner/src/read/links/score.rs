@@ -13,7 +13,7 @@ use super::region::Region;
 const ENOUGH: f64 = 4.2;
 
 /// What it needs of the points that the best have: beside headlines, lesser lists are something else.
-const NEAR: f64 = 0.6;
+const NEAR: f64 = 0.55;
 
 /// How many are the best.
 const BEST: usize = 5;
@@ -127,7 +127,7 @@ fn addressed(candidate: &Candidate) -> f64 {
         (address.article, 0.5),
         (address.below, 0.5),
         (address.numbered, 0.5),
-        (address.listing, -4.0),
+        (candidate.is_listing(), -4.0),
         (address.service, -1.5),
         (address.beside, -0.7),
         (!address.same_site, -2.0),

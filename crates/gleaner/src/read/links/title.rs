@@ -27,6 +27,9 @@ enum Rank {
     Heading,
 }
 
+/// So long a text is likely a title, and no name or category.
+const LIKELY: usize = 20;
+
 /// Longer texts are whole cards, with all that stands on them.
 const LONGEST: usize = 300;
 
@@ -74,6 +77,11 @@ impl Title {
     /// In or around a heading.
     pub(super) fn is_heading(&self) -> bool {
         self.rank == Rank::Heading
+    }
+
+    /// It is long enough for a title, or in the place of one.
+    pub(super) fn is_likely(&self) -> bool {
+        self.width >= LIKELY || self.is_heading()
     }
 
     /// In something that says to be a title.

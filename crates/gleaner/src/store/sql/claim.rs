@@ -139,13 +139,13 @@ pub(super) fn due_articles(hosts: &[i64], request: &ClaimRequest) -> Query {
     let mut query = Query::new(
         "SELECT d.id, d.source_id, d.host_id, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
              s.ignore_robots FROM (SELECT *, \
-             ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at) AS place \
+             ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at, id) AS place \
          FROM article_work WHERE next_try_at <= ",
     );
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
     query.push(") d JOIN sources s ON s.id = d.source_id WHERE place <= ");
-    query.push_bind(i64::from(request.per_host));
+    query.push_bind(i64::from(request.per_host)).push(" ORDER BY d.host_id, d.place");
     query
 }
 

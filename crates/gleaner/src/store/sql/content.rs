@@ -8,14 +8,15 @@ use gleaner_core::post::NewPost;
 use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
 
-use super::super::Row;
+use super::super::{MATCHES, Row, TEXT_ID, text_query};
 use super::state::error_kind;
 use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, time};
 use crate::store::types::stored_hash;
+use crate::store::words;
 use crate::store::{Article, Content, NewArticle, Poll, PollRecord, Post, PostFilter, Result, StoreError};
 
-const POST: &str = "id, source_id, guid, url, title, author, published_at, content_hash, revision, created_at, \
-    updated_at, body, raw_content";
+const POST: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.published_at, p.content_hash, \
+    p.revision, p.created_at, p.updated_at, p.body, p.raw_content";
 const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
 const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
     duration_ms, bytes, new_posts, updated_posts, skipped, note, rule";
@@ -23,7 +24,7 @@ const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cau
 #[async_trait]
 impl Content for Sql {
     async fn post(&self, id: i64) -> Result<Post> {
-        let mut query = Query::new(format!("SELECT {POST} FROM posts WHERE id = "));
+        let mut query = Query::new(format!("SELECT {POST} FROM posts p WHERE p.id = "));
         query.push_bind(id);
         let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
         let row = row.ok_or_else(|| StoreError::NotFound { entity: "post", key: id.to_string() })?;
@@ -31,22 +32,12 @@ impl Content for Sql {
     }
 
     async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>> {
-        let mut query = Query::new(format!("SELECT {POST} FROM posts WHERE id < "));
-        query.push_bind(before.unwrap_or(i64::MAX));
-        if !filter.source_ids.is_empty() {
-            query.push(" AND source_id IN ");
-            push_ids(&mut query, &filter.source_ids);
+        let phrases = filter.text.as_deref().map(words::phrases);
+        if phrases.as_ref().is_some_and(Vec::is_empty) {
+            // Signs without a word are in no post.
+            return Ok(Vec::new());
         }
-        if filter.unlinked {
-            query.push(" AND NOT linked");
-        }
-        if let Some(from) = filter.from {
-            query.push(" AND created_at >= ").push_bind(ms(from));
-        }
-        if let Some(until) = filter.until {
-            query.push(" AND created_at < ").push_bind(ms(until));
-        }
-        query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+        let mut query = list_posts(filter, phrases.as_deref(), before, limit);
         let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
         rows.iter().map(post).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
@@ -103,6 +94,48 @@ impl Content for Sql {
             _ => Ok(()),
         }
     }
+}
+
+/// The query that lists posts, newest first.
+pub(super) fn list_posts(
+    filter: &PostFilter,
+    phrases: Option<&[String]>,
+    before: Option<i64>,
+    limit: u32,
+) -> Query {
+    let mut query = Query::new(format!("SELECT {POST} FROM "));
+    // Searched words lead, newest first; the posts themselves are read only as far as the page goes.
+    let id = match phrases {
+        Some(phrases) => {
+            query.push(format!("post_text CROSS JOIN posts p WHERE p.id = {TEXT_ID} AND {}", MATCHES[0]));
+            query.push_bind(text_query(phrases)).push(MATCHES[1]).push(" AND ");
+            TEXT_ID
+        }
+        None => {
+            query.push("posts p WHERE ");
+            "p.id"
+        }
+    };
+    query.push(format!("{id} < ")).push_bind(before.unwrap_or(i64::MAX));
+    if !filter.source_ids.is_empty() {
+        query.push(" AND p.source_id IN ");
+        push_ids(&mut query, &filter.source_ids);
+    }
+    if let Some(collection_id) = filter.collection_id {
+        query.push(" AND p.source_id IN (SELECT id FROM sources WHERE collection_id = ");
+        query.push_bind(collection_id).push(")");
+    }
+    if filter.unlinked {
+        query.push(" AND NOT p.linked");
+    }
+    if let Some(from) = filter.from {
+        query.push(" AND p.created_at >= ").push_bind(ms(from));
+    }
+    if let Some(until) = filter.until {
+        query.push(" AND p.created_at < ").push_bind(ms(until));
+    }
+    query.push(format!(" ORDER BY {id} DESC LIMIT ")).push_bind(i64::from(limit));
+    query
 }
 
 impl Sql {

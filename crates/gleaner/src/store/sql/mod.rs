@@ -8,6 +8,7 @@ mod claim;
 mod commit;
 mod content;
 mod people;
+mod search;
 mod sources;
 mod state;
 mod upkeep;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use gleaner_core::health::Health;
+use gleaner_core::health::{Health, Status};
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
@@ -59,6 +59,17 @@ impl Sources for Sql {
         let mut query = list(filter, after, limit);
         let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
         rows.iter().map(source).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn count_by_status(&self) -> Result<Vec<(Status, u64)>> {
+        let query = Query::new("SELECT status, COUNT(*) FROM source_state GROUP BY status");
+        let found =
+            self.all(query, |row| Ok((row.try_get::<String, _>(0)?, row.try_get::<i64, _>(1)?))).await?;
+        let count = |status: Status| {
+            let found = found.iter().find(|(name, _)| name == status.name());
+            found.map_or(0, |(_, count)| u64::try_from(*count).unwrap_or(0))
+        };
+        Ok(Status::ALL.map(|status| (status, count(status))).to_vec())
     }
 
     async fn edit_source(&self, edit: &SourceEdit, now: Time) -> Result<()> {

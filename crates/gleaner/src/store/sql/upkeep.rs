@@ -26,6 +26,12 @@ impl Upkeep for Sql {
         self.end(tx, numbered).await
     }
 
+    async fn index_posts(&self, limit: u32) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let indexed = super::search::index(&mut tx, limit).await;
+        self.end(tx, indexed).await
+    }
+
     async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>> {
         let mut query =
             Query::new("SELECT id, seq, kind, source_id, payload, created_at FROM outbox WHERE seq > ");
@@ -121,6 +127,7 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     query.push(") DELETE FROM seen WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM old)");
     cleaned.seen = query.build().execute(&mut **tx).await?.rows_affected();
     cleaned.polls = sweep_polls(tx, cleanup).await?;
+    super::search::sweep(tx, STRETCH * batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
     cleaned.more = full(cleaned.articles) || full(cleaned.posts) || full(cleaned.seen);
     Ok(cleaned)
@@ -228,7 +235,7 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     Ok(count)
 }
 
-fn set_meta(name: &str, value: &str) -> Query {
+pub(super) fn set_meta(name: &str, value: &str) -> Query {
     let mut query = Query::new("INSERT INTO meta (name, value) VALUES (");
     query.separated(", ").push_bind(name).push_bind(value);
     query.push(") ON CONFLICT (name) DO UPDATE SET value = excluded.value");

@@ -2,7 +2,9 @@
 
 mod bulk;
 mod collections;
+mod docs;
 mod find;
+mod health;
 mod login;
 mod openapi;
 mod source_actions;
@@ -19,10 +21,11 @@ use super::Web;
 
 /// Every route, with its description.
 pub(super) fn routes() -> OpenApiRouter<Web> {
-    OpenApiRouter::with_openapi(openapi::Document::openapi()).nest(
+    OpenApiRouter::with_openapi(openapi::Document::openapi()).merge(health::routes()).nest(
         "/api/v1",
         OpenApiRouter::new()
             .merge(openapi::routes())
+            .merge(docs::routes())
             .merge(login::routes())
             .merge(tokens::routes())
             .merge(find::routes())

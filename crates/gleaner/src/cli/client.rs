@@ -18,7 +18,7 @@ use url::form_urlencoded::Serializer;
 use super::failure::Failure;
 use super::remote::Remote;
 use crate::config::Config;
-use crate::service::Service;
+use crate::service::{Actor, Service};
 use crate::web::{self, Web};
 
 /// How many of a list are asked for at once.
@@ -45,17 +45,29 @@ pub(super) struct Client {
 }
 
 enum Way {
-    Local(Router),
+    Local(Router, Arc<Service>),
     Remote(Remote),
 }
 
 impl Client {
     /// On the database that config names, as its first admin.
     pub(super) async fn local(config: &Config) -> Result<Self, Failure> {
-        let base = base(config);
-        let service = Arc::new(Service::open(config.clone()).await?);
+        let service = Service::open(config.clone()).await?;
         let actor = service.local().await?;
-        Ok(Self { way: Way::Local(web::local(&Web { service }, actor)), base })
+        Ok(Self::with(service, actor))
+    }
+
+    /// The same as another user.
+    pub(super) async fn local_as(config: &Config, user: &str) -> Result<Self, Failure> {
+        let service = Service::open(config.clone()).await?;
+        let actor = service.local_as(user).await?;
+        Ok(Self::with(service, actor))
+    }
+
+    fn with(service: Service, actor: Actor) -> Self {
+        let (base, service) = (base(service.config()), Arc::new(service));
+        let router = web::local(&Web { service: Arc::clone(&service) }, actor);
+        Self { way: Way::Local(router, service), base }
     }
 
     /// Over HTTP, to a gleaner that runs there.
@@ -72,8 +84,16 @@ impl Client {
     /// The way over HTTP, for what is no single answer.
     pub(super) const fn over_http(&self) -> Option<&Remote> {
         match &self.way {
-            Way::Local(_) => None,
+            Way::Local(..) => None,
             Way::Remote(remote) => Some(remote),
+        }
+    }
+
+    /// Puts what has happened in its order, where no server does so.
+    pub(super) async fn settle(&self) -> Result<(), Failure> {
+        match &self.way {
+            Way::Local(_, service) => Ok(service.number_events().await?),
+            Way::Remote(_) => Ok(()),
         }
     }
 
@@ -112,7 +132,7 @@ impl Client {
     pub(super) async fn bytes(&self, method: Method, path: &str, sent: Sent) -> Result<Bytes, Failure> {
         let path = format!("/api/v1{path}");
         let (status, body) = match &self.way {
-            Way::Local(router) => local(router.clone(), method, &path, sent).await?,
+            Way::Local(router, _) => local(router.clone(), method, &path, sent).await?,
             Way::Remote(remote) => remote.ask(method, &path, sent).await?,
         };
         if (200..300).contains(&status) { Ok(body) } else { Err(Failure::of_answer(status, &body)) }

@@ -12,6 +12,7 @@ mod config;
 mod context;
 mod doctor;
 mod edit;
+mod events;
 mod explain;
 mod extract;
 mod failure;
@@ -24,6 +25,7 @@ mod manage;
 mod paint;
 mod policy;
 mod poll;
+mod posts;
 mod progress;
 mod remote;
 mod serve;
@@ -112,8 +114,12 @@ enum Command {
     Show(explain::Args),
     /// Poll sources now
     Poll(poll::Args),
+    /// List posts, or show one
+    Posts(posts::Args),
     /// Explain why a source is where it is, and what would change it
     Explain(explain::Args),
+    /// List what happened, or follow it as it happens
+    Events(events::Args),
     /// Users' keys for services such as X: set, asked after, removed
     Key(key::Args),
     /// Users: added, listed, removed, their passwords, links to log in
@@ -213,6 +219,8 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
         Command::List(args) => list::run(args, context).await,
         Command::Show(args) => explain::show(args, context).await,
         Command::Poll(args) => poll::run(args, context).await,
+        Command::Posts(args) => posts::run(args, context).await,
+        Command::Events(args) => events::run(args, context).await,
         Command::Explain(args) => explain::explain(args, context).await,
         Command::Key(args) => key::run(args, context).await,
         Command::User(args) => user::run(args, context).await,

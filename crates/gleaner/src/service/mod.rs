@@ -132,6 +132,17 @@ impl Service {
             .ok_or_else(|| ServiceError::Forbidden("there is no admin any more".to_owned()))
     }
 
+    /// Whoever sits at the machine, in somebody else's name.
+    pub async fn local_as(&self, name: &str) -> Result<Actor, ServiceError> {
+        Ok(Actor::local(self.store.user_named(name).await?))
+    }
+
+    /// Numbers what has happened, where no server runs that does so all the time.
+    pub async fn number_events(&self) -> Result<(), ServiceError> {
+        while self.store.number_events(1000).await? > 0 {}
+        Ok(())
+    }
+
     /// The settings in use.
     pub const fn config(&self) -> &Config {
         &self.config

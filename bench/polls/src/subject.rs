@@ -57,6 +57,7 @@ impl Gleaner {
             chance: Chance::seeded(1),
             readers: Readers::default(),
             metrics: Default::default(),
+        committed: Default::default(),
         };
         let engine = Engine::new(context, "bench");
         Ok(Self { database: database.to_owned(), store, clock, engine, feeds: 0 })

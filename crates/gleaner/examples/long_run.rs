@@ -297,6 +297,7 @@ fn engine(
         chance: Chance::seeded(seed),
         readers: Readers::default(),
         metrics: Default::default(),
+        committed: Default::default(),
     };
     Ok(Engine::new(context, "long_run"))
 }

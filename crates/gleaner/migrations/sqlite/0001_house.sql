@@ -207,16 +207,49 @@ CREATE TABLE outbox (
     created_at BIGINT NOT NULL
 );
 CREATE INDEX outbox_unnumbered ON outbox (id) WHERE seq IS NULL;
+-- What happened to sources and the like is rare among posts, and asked for without them.
+CREATE INDEX outbox_rare ON outbox (seq) WHERE kind NOT IN ('post.created', 'post.updated');
 
+-- Events up to last_seq are done with. A lease lets one process at a time send.
 CREATE TABLE webhooks (
-    id         INTEGER PRIMARY KEY AUTOINCREMENT,
-    owner_id   BIGINT  NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-    url        TEXT    NOT NULL,
-    secret     BLOB    NOT NULL,
-    events     TEXT    NOT NULL,
-    enabled    BOOLEAN NOT NULL,
-    created_at BIGINT  NOT NULL
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_id      BIGINT  NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    name          TEXT    NOT NULL,
+    url           TEXT    NOT NULL,
+    secret        BLOB    NOT NULL,
+    events        TEXT    NOT NULL,
+    enabled       BOOLEAN NOT NULL,
+    last_seq      BIGINT  NOT NULL,
+    failures      BIGINT  NOT NULL DEFAULT 0,
+    failing_since BIGINT,
+    next_try_at   BIGINT,
+    given_up_at   BIGINT,
+    lease_owner   TEXT,
+    lease_until   BIGINT,
+    created_at    BIGINT  NOT NULL,
+    updated_at    BIGINT  NOT NULL,
+    UNIQUE (owner_id, name)
 );
+
+-- What was sent, or is to be. No seq: a test, which tells of nothing.
+CREATE TABLE webhook_deliveries (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    webhook_id  BIGINT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    event_seq   BIGINT,
+    kind        TEXT   NOT NULL,
+    status      TEXT   NOT NULL,
+    tries       BIGINT NOT NULL,
+    status_code BIGINT,
+    error       TEXT,
+    duration_ms BIGINT,
+    created_at  BIGINT NOT NULL,
+    tried_at    BIGINT,
+    next_try_at BIGINT,
+    UNIQUE (webhook_id, event_seq)
+);
+CREATE INDEX webhook_deliveries_log ON webhook_deliveries (webhook_id, id);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_try_at) WHERE status = 'pending';
+CREATE INDEX webhook_deliveries_age ON webhook_deliveries (created_at);
 
 -- What lets in: access tokens by their id, links to log in and to read feeds by a hash of what they hold. Gone is
 -- revoked.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sd_notify::NotifyState;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::{Context, Failure, client};
 use crate::service::Service;
@@ -18,7 +18,7 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
     crate::log::start(&context.loaded.config.log);
     let owner = format!("{}@{}", std::process::id(), hostname());
     let service = Arc::new(context.service().await?);
-    let engine = service.engine(&owner)?;
+    let (engine, sender) = (service.engine(&owner)?, service.sender(&owner)?);
     let config = &context.loaded.config;
     let listener = listen(config.api.listen).await?;
     let base = match &config.api.public_url {
@@ -33,18 +33,19 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
         writeln!(context.out, "Log in for the first time: {base}/login?code={}", code.expose())?;
         context.out.flush()?;
     }
-    let stopping = Arc::new(Notify::new());
-    let stopped = Arc::clone(&stopping);
-    let web = Web { service };
+    let (stopping, stopped) = watch::channel(false);
+    let web = Web { service: Arc::clone(&service) };
     notify(&[NotifyState::Ready]);
-    let watched = tokio::spawn(watchdog(Arc::clone(&web.service)));
-    let answering = web::serve(listener, &web, async move { stopped.notified().await });
+    let watched = tokio::spawn(watchdog(Arc::clone(&service)));
+    let answering = web::serve(listener, &web, until(stopped.clone()));
+    let telling = service.dispatch(until(stopped.clone()));
+    let sending = service.send_events(&sender, until(stopped));
     let polling = async {
         engine.run(stop()).await;
         notify(&[NotifyState::Stopping]);
-        stopping.notify_one();
+        stopping.send_replace(true);
     };
-    let (answered, ()) = tokio::join!(answering, polling);
+    let (answered, (), (), ()) = tokio::join!(answering, telling, sending, polling);
     watched.abort();
     answered?;
     tracing::info!("gleaner has stopped");
@@ -69,6 +70,12 @@ async fn watchdog(service: Arc<Service>) {
             notify(&[NotifyState::Watchdog]);
         }
     }
+}
+
+/// Until it is said that all is to stop.
+async fn until(mut stopped: watch::Receiver<bool>) {
+    // Whoever could say so is gone: that is the end, too.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {

@@ -241,6 +241,7 @@ impl Reader<'_> {
             url: self.text("store.url", parse::store_url)?,
             key: self.optional("store.key", parse::vault_key).map(Secret::new),
             max_connections: self.whole("store.max_connections")?,
+            keep_events: self.span("store.keep_events_days", Span::from_days(1))?,
         })
     }
 

@@ -199,6 +199,8 @@ pub static SETTINGS: &[Setting] = &[
         "What keys and credentials are encrypted with; not set: a file beside the SQLite database, made when it is needed."),
     open("store.max_connections", Takes::Whole(1, 1000), Some("10"),
         "How many connections to the database are open at most."),
+    open("store.keep_events_days", Takes::Whole(1, 36_500), Some("7"),
+        "How long events and the log of webhooks are kept."),
 
     open("api.listen", Takes::Text("an address and a port such as 127.0.0.1:8080 or [::1]:8080", |text| parse::address(text).is_some()), Some("\"127.0.0.1:8080\""),
         "The address that the API and the dashboard listen on."),

@@ -102,6 +102,8 @@ pub struct Store {
     pub key: Option<Secret>,
     /// How many connections are open at most.
     pub max_connections: u32,
+    /// How long events are kept.
+    pub keep_events: Span,
 }
 
 /// `[api]`.

@@ -3,7 +3,7 @@
 use gleaner_core::time::{Span, Time};
 
 use super::Context;
-use crate::store::{Cleanup, StoreError};
+use crate::store::{Cleaned, Cleanup, StoreError};
 
 /// How long after one clean-up the next begins.
 const EVERY: Span = Span::from_mins(10);
@@ -34,11 +34,12 @@ impl Cleaner {
             seen_before: now - KEEP_SEEN,
             polls_before: now - source.keep_polls,
             polls_per_source: source.keep_polls_per_source,
+            events_before: now - cx.config.store.keep_events,
             batch: BATCH,
         };
         for _ in 0..BATCHES {
             let cleaned = cx.store.clean_up(&cleanup).await?;
-            if cleaned.articles + cleaned.posts + cleaned.seen + cleaned.polls > 0 {
+            if cleaned != Cleaned::default() {
                 tracing::debug!(?cleaned, "cleaned up");
             }
             if !cleaned.more {

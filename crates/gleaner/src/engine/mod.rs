@@ -9,13 +9,17 @@ mod attempt;
 mod batch;
 mod cleanup;
 mod credential;
+mod delivery;
 mod host;
 mod indexer;
 mod now;
+mod outbox;
 mod poll;
 mod record;
 mod reschedule;
 mod scheduler;
+mod told;
+mod webhooks;
 mod x;
 
 use std::collections::HashMap;
@@ -31,9 +35,13 @@ use tokio::sync::{Notify, Semaphore};
 
 pub use attempt::{Reader, Readers};
 pub use credential::{X, seal_credential, seal_key};
+pub use delivery::seal_webhook_secret;
 pub use host::host_key;
 pub use now::Poller;
+pub use outbox::Outbox;
 pub use scheduler::{Engine, Ticked};
+pub use told::{Told, ToldSource, tell};
+pub use webhooks::Sender;
 
 use crate::clock::{Chance, Clock};
 use crate::config::Config;
@@ -58,6 +66,8 @@ pub struct Context {
     pub readers: Readers,
     /// What is counted and measured.
     pub metrics: Arc<Metrics>,
+    /// Hears of every commit.
+    pub committed: Arc<Notify>,
 }
 
 /// The context with what only the engine needs.
@@ -97,7 +107,7 @@ impl Context {
 impl Inner {
     fn new(cx: Context) -> Self {
         Self {
-            recorder: record::Recorder::start(&cx.store, &cx.metrics),
+            recorder: record::Recorder::start(&cx),
             vault: Vault::of(&cx.config.store),
             permits: Semaphore::new(cx.config.fetch.concurrency as usize),
             readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),

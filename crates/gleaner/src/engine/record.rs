@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::Context;
+use super::batch::Batcher;
+use crate::store::{self, ArticleCommit, Commit, Committed, Release, Store, StoreError};
 use async_trait::async_trait;
 use gleaner_core::identity::Seen;
-
-use super::batch::Batcher;
-use crate::metrics::Metrics;
-use crate::store::{self, ArticleCommit, Commit, Committed, Release, Store, StoreError};
 
 /// How many polls one transaction takes.
 const COMMITS: usize = 200;
@@ -52,11 +51,11 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn start(store: &Arc<dyn Store>, metrics: &Arc<Metrics>) -> Self {
-        let reader = Arc::clone(store);
+    pub(super) fn start(cx: &Context) -> Self {
+        let reader = Arc::clone(&cx.store);
         Self {
-            polls: writer(store, metrics),
-            articles: writer(store, metrics),
+            polls: writer(cx),
+            articles: writer(cx),
             known: Batcher::start(KNOWN, move |ids| load(Arc::clone(&reader), ids)),
         }
     }
@@ -87,18 +86,17 @@ impl Recorder {
 }
 
 /// Gathers verdicts, and writes what has gathered.
-fn writer<V: Verdict>(
-    store: &Arc<dyn Store>,
-    metrics: &Arc<Metrics>,
-) -> Batcher<Record<V>, Shared<Committed>> {
-    let (store, metrics) = (Arc::clone(store), Arc::clone(metrics));
+fn writer<V: Verdict>(cx: &Context) -> Batcher<Record<V>, Shared<Committed>> {
+    let (store, metrics) = (Arc::clone(&cx.store), Arc::clone(&cx.metrics));
+    let committed = Arc::clone(&cx.committed);
     Batcher::start(COMMITS, move |records| {
-        let (store, metrics) = (Arc::clone(&store), Arc::clone(&metrics));
+        let (store, metrics, committed) = (Arc::clone(&store), Arc::clone(&metrics), Arc::clone(&committed));
         async move {
             metrics.batch_size.observe(records.len() as f64);
             let begun = Instant::now();
             let written = write(store, records).await;
             metrics.commit_seconds.observe(begun.elapsed().as_secs_f64());
+            committed.notify_one();
             written
         }
     })

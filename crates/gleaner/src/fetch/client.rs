@@ -125,9 +125,18 @@ impl Fetcher {
 
     /// Fetches a document, or says why there is none.
     pub async fn fetch(&self, request: &Request, now: Time) -> Result<Response, Failed> {
+        self.in_time(now, self.follow(request, now)).await
+    }
+
+    /// What is asked of the network at this time, within the limit for a whole request.
+    pub(super) async fn in_time<T>(
+        &self,
+        now: Time,
+        request: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<T, Failed> {
         self.now.set(now);
         let end = after(self.timeout, &[self.connect_timeout, INNER_FIRST, INNER_FIRST]);
-        match tokio::time::timeout(end, self.follow(request, now)).await {
+        match tokio::time::timeout(end, request).await {
             Ok(result) => result,
             Err(_) => Err(Fault::Timeout { phase: Phase::Request, limit: self.timeout }.into()),
         }
@@ -188,11 +197,22 @@ impl Fetcher {
         Ok(Response { status, url, hops, validators, content_type, hints, body, wire_bytes, not_modified })
     }
 
-    /// Asks at the end of the trail, behind the guard.
+    /// Asks at the end of the trail.
     async fn ask(&self, request: &Request, trail: &Trail) -> Result<reqwest::Response, Fault> {
+        let build = |client: &reqwest::Client| self.build(client, request, trail);
+        self.ask_guarded(trail.here(), request.keep_connection, build).await
+    }
+
+    /// Sends what is built, behind the guard.
+    pub(super) async fn ask_guarded(
+        &self,
+        url: &Url,
+        keep_connection: bool,
+        build: impl Fn(&reqwest::Client) -> Result<reqwest::RequestBuilder, Fault>,
+    ) -> Result<reqwest::Response, Fault> {
         let blocked = |why: guard::Refused| Fault::Blocked(why.to_string());
-        guard::check_url(trail.here(), &self.allow).map_err(blocked)?;
-        let answer = self.send(request, trail).await?;
+        guard::check_url(url, &self.allow).map_err(blocked)?;
+        let answer = self.send(keep_connection, build).await?;
         // Behind a proxy the address is the proxy's, and says nothing about where the document is.
         if let Some(address) = answer.remote_addr().filter(|_| !self.proxied) {
             self.allow.check(address.ip()).map_err(blocked)?;
@@ -202,13 +222,17 @@ impl Fetcher {
     }
 
     /// Sends, and once more on a new connection if a kept one turns out to be closed.
-    async fn send(&self, request: &Request, trail: &Trail) -> Result<reqwest::Response, Fault> {
-        let client = if request.keep_connection { &self.pooled } else { &self.fresh };
-        let (connected, sent) = watched(self.build(client, request, trail)?).await;
+    async fn send(
+        &self,
+        keep_connection: bool,
+        build: impl Fn(&reqwest::Client) -> Result<reqwest::RequestBuilder, Fault>,
+    ) -> Result<reqwest::Response, Fault> {
+        let client = if keep_connection { &self.pooled } else { &self.fresh };
+        let (connected, sent) = watched(build(client)?).await;
         let error = match sent {
             Ok(answer) => return Ok(answer),
             Err(error) if !connected && fault::is_closed_before_answer(&error) => {
-                match self.build(&self.fresh, request, trail)?.send().await {
+                match build(&self.fresh)?.send().await {
                     Ok(answer) => return Ok(answer),
                     Err(error) => error,
                 }

@@ -13,6 +13,7 @@ mod client;
 mod fault;
 pub mod guard;
 mod headers;
+mod post;
 mod redirect;
 mod resolve;
 mod robots;
@@ -22,5 +23,6 @@ mod types;
 
 pub use client::{Fetcher, Outside, Unusable};
 pub use headers::Hints;
+pub use post::Post;
 pub use robots::Robots;
 pub use types::{Credential, Failed, Hop, Request, Response, Validators};

@@ -240,6 +240,9 @@ impl<'a> Import<'a> {
     }
 
     async fn finish(self) -> Result<Imported, ServiceError> {
+        let Imported { added, duplicates, bad, .. } = self.told;
+        let payload = json!({ "added": added, "duplicates": duplicates, "bad": bad }).to_string();
+        self.by.tell(NewEvent { kind: "import.finished".to_owned(), source_id: None, payload }).await?;
         Ok(self.told)
     }
 }

@@ -9,6 +9,7 @@ mod bulk;
 mod doctor;
 mod edit;
 mod error;
+mod events;
 mod explain;
 mod extraction;
 mod fields;
@@ -24,20 +25,26 @@ mod people;
 mod polling;
 mod sources;
 mod trial;
+mod webhooks;
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use gleaner_core::time::Time;
+use tokio::sync::Notify;
 
+pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
-pub use crate::store::{Collection, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User};
+pub use crate::store::{
+    Collection, Delivery, NewEvent, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+};
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
 pub use backup::{Copied, back_up, restore};
 pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
 pub use doctor::{Finding, State, examine};
 pub use error::{Checks, ServiceError, Wrong};
+pub use events::{EventQuery, EventStream, News};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use fields::SourceFields;
 pub use gleaner_core::explain::Explanation;
@@ -49,10 +56,11 @@ pub use lists::Format;
 pub use polling::{PollRequest, PolledNow};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
+pub use webhooks::{NewWebhook, WebhookEdit};
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
-use crate::engine::{Context, Engine, Poller, Readers};
+use crate::engine::{Context, Engine, Outbox, Poller, Readers};
 use crate::fetch::{Fetcher, Outside};
 use crate::metrics::Metrics;
 use crate::store::{self, Options, Store};
@@ -72,6 +80,9 @@ pub struct Service {
     poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
     counted: Counted,
+    outbox: Outbox,
+    /// Says that something is to be sent to a webhook.
+    send: Arc<Notify>,
 }
 
 /// The use cases, as somebody who may or may not do them.
@@ -105,6 +116,7 @@ impl Service {
     /// Over a store that is open already, by another clock and other dice.
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
+        let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
         Self {
             store,
             config,
@@ -115,6 +127,8 @@ impl Service {
             metrics: Arc::default(),
             counted: Counted::default(),
             poller: OnceLock::new(),
+            outbox,
+            send: Arc::default(),
         }
     }
 
@@ -179,6 +193,7 @@ impl Service {
             chance: Chance::new(),
             readers: Readers::default(),
             metrics: Arc::clone(&self.metrics),
+            committed: self.outbox.committed(),
         })
     }
 }

@@ -5,11 +5,13 @@
 //! decisions. What is due, new or set aside comes from `gleaner_core`; a store only remembers, atomically.
 
 mod error;
+mod events;
 mod migrate;
 mod postgres;
 mod records;
 mod sqlite;
 mod types;
+mod webhooks;
 pub mod whole;
 mod words;
 
@@ -23,16 +25,18 @@ use gleaner_core::identity::Seen;
 use gleaner_core::time::Time;
 
 pub use error::StoreError;
+pub use events::*;
 pub use records::*;
 pub use types::*;
+pub use webhooks::*;
 
 /// The result of a store's method.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// A store of everything.
-pub trait Store: Work + Sources + Content + People + Access + Upkeep {}
+pub trait Store: Work + Sources + Content + Events + Webhooks + People + Access + Upkeep {}
 
-impl<T: Work + Sources + Content + People + Access + Upkeep> Store for T {}
+impl<T: Work + Sources + Content + Events + Webhooks + People + Access + Upkeep> Store for T {}
 
 /// Due work, under leases, and what became of it.
 #[async_trait]
@@ -164,15 +168,6 @@ pub trait People: Send + Sync {
 
     /// A user's key for a service, encrypted.
     async fn credential(&self, owner_id: i64, service: &str) -> Result<Option<Vec<u8>>>;
-
-    /// Adds a webhook; its id is given.
-    async fn create_webhook(&self, webhook: &Webhook) -> Result<i64>;
-
-    /// All webhooks.
-    async fn webhooks(&self) -> Result<Vec<Webhook>>;
-
-    /// Deletes a webhook.
-    async fn delete_webhook(&self, id: i64) -> Result<()>;
 }
 
 /// What lets people and programs in.
@@ -209,15 +204,9 @@ pub trait Upkeep: Send + Sync {
     /// Deletes one batch of what is too old.
     async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned>;
 
-    /// Numbers events that are committed but not numbered yet; how many.
-    async fn number_events(&self, limit: u32) -> Result<u64>;
-
     /// Takes the posts that so many numbered events tell of into the full text, and out of it what is gone; how many
     /// events. None: it is up to date, or somebody else is at it.
     async fn index_posts(&self, limit: u32) -> Result<u64>;
-
-    /// Numbered events after that place in the stream.
-    async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>>;
 
     /// The clock jumped: times and leases further ahead than `spread.longest` are drawn anew, and so is what is
     /// overdue, each source at a point of its own within its share of `spread.within`. How many sources that were.

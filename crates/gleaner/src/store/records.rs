@@ -93,25 +93,6 @@ pub struct Collection {
     pub created_at: Time,
 }
 
-/// Where events are sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Webhook {
-    /// Its id.
-    pub id: i64,
-    /// Whose it is.
-    pub owner_id: i64,
-    /// The target.
-    pub url: String,
-    /// What signs, encrypted.
-    pub secret: Vec<u8>,
-    /// Which kinds of events, separated by commas; empty: all.
-    pub events: String,
-    /// Whether it is used.
-    pub enabled: bool,
-    /// When it was made.
-    pub created_at: Time,
-}
-
 /// What a token lets in to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TokenKind {

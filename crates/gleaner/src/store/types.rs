@@ -508,6 +508,8 @@ pub struct Cleanup {
     pub polls_before: Time,
     /// How many poll rows a source keeps.
     pub polls_per_source: u32,
+    /// Events that were told before, and what became of telling them.
+    pub events_before: Time,
     /// At most so many rows of each in one transaction.
     pub batch: u32,
 }
@@ -523,6 +525,10 @@ pub struct Cleaned {
     pub seen: u64,
     /// Poll rows.
     pub polls: u64,
+    /// Events.
+    pub events: u64,
+    /// Rows of webhooks' logs.
+    pub deliveries: u64,
     /// Another batch is waiting.
     pub more: bool,
 }

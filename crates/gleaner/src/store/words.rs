@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn texts_become_words() {
-        let check = |text, expected: &str| assert_eq!(words(text), expected, "{text}");
+        let check = |text: &str, expected: &str| assert_eq!(words(text), expected, "{text}");
         check("", "");
         check("Grüße, Welt! It's 3.14", "grüße welt it s 3 14");
         check("漢字とkana", "漢 字 と kana");

@@ -61,6 +61,8 @@ pub async fn serve(
         });
     }
     drop(listener);
+    // Streams are never done by themselves, and those that are under way would be waited for.
+    web.service.end_streams();
     let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gleaner::clock::{Chance, ManualClock};
+use gleaner::clock::{Chance, Clock, ManualClock};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::service::{Actor, By, Scope, Service};
 use gleaner::web::{self, Web};
@@ -10,6 +10,7 @@ use gleaner_core::time::Span;
 use reqwest::Method;
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::support::{Database, start};
@@ -55,6 +56,7 @@ pub(super) struct Api {
     /// Grants everything.
     pub(super) token: String,
     client: reqwest::Client,
+    stop: Arc<Notify>,
     server: JoinHandle<std::io::Result<()>>,
 }
 
@@ -72,19 +74,40 @@ impl Api {
     /// With these settings, `key=value` each.
     pub(super) async fn with(db: Database, settings: &[&str]) -> Self {
         let clock = Arc::new(ManualClock::new(start()));
+        Self::by_clock(db, settings, Arc::clone(&clock), clock).await
+    }
+
+    /// By another clock, which may be built on the one that can be set.
+    pub(super) async fn by_clock(
+        db: Database,
+        settings: &[&str],
+        clock: Arc<ManualClock>,
+        shown: Arc<dyn Clock>,
+    ) -> Self {
         let (config, store) = (config(settings), Arc::clone(&db.store));
-        let service = Arc::new(Service::new(store, config, Arc::clone(&clock) as _, Chance::seeded(1)));
+        let service = Arc::new(Service::new(store, config, shown, Chance::seeded(1)));
         let actor = service.local().await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let web = Web { service: Arc::clone(&service) };
-        let server = tokio::spawn(async move { web::serve(listener, &web, std::future::pending()).await });
+        let stop = Arc::new(Notify::new());
+        let stopped = Arc::clone(&stop);
+        let server =
+            tokio::spawn(
+                async move { web::serve(listener, &web, async move { stopped.notified().await }).await },
+            );
         // Only the first of a process's tests installs it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         #[expect(clippy::disallowed_methods, reason = "a client of the API, not of the world")]
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let token = token(&service, &actor, "all", &[Scope::Read, Scope::Write]).await;
-        Self { db, clock, service, actor, base, token, client, server }
+        Self { db, clock, service, actor, base, token, client, stop, server }
+    }
+
+    /// Stops the server, and waits until it has answered everybody.
+    pub(super) async fn stop(&mut self) {
+        self.stop.notify_one();
+        (&mut self.server).await.unwrap().unwrap();
     }
 
     /// The use cases themselves, to set the scene.
@@ -136,6 +159,15 @@ impl Api {
         let request = self.client.request(method, format!("{}/api/v1{path}", self.base)).body(file);
         let request = if kind.is_empty() { request } else { request.header("content-type", kind) };
         Self::answer(request.bearer_auth(&self.token)).await
+    }
+
+    /// An answer that goes on for ever, to a reader with the token that grants everything.
+    pub(super) async fn open(&self, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
+        let mut request = self.client.get(format!("{}/api/v1{path}", self.base));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.bearer_auth(&self.token).send().await.unwrap()
     }
 
     /// A request as it is.

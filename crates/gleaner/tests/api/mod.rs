@@ -3,11 +3,13 @@
 mod access;
 mod client;
 mod doors;
+mod events;
 mod feed_active;
 mod import;
 mod polling;
 mod schemathesis;
 mod sources;
+mod webhooks;
 
 /// Makes two tests of each, one a database.
 macro_rules! on_both {

@@ -398,6 +398,7 @@ fn engine(
         chance: Chance::seeded(1),
         readers,
         metrics: Default::default(),
+        committed: Default::default(),
     };
     Engine::new(context, "test")
 }

@@ -4,22 +4,21 @@ use super::*;
 
 on_both!(
     a_jump_of_the_clock_is_spread,
-    events_are_numbered_in_one_order,
     clean_up_deletes_what_is_old_and_linked_to_nothing,
     clean_up_of_history_goes_round,
     articles_keep_their_posts,
     users_collections_and_keys,
-    webhooks_come_and_go,
     meta_keeps_its_latest_value,
 );
 
-fn cleanup(now: Time) -> Cleanup {
+pub(super) fn cleanup(now: Time) -> Cleanup {
     Cleanup {
         articles_before: Some(now - Span::from_days(7)),
         posts_before: Some(now - Span::from_days(90)),
         seen_before: now - Span::from_days(90),
         polls_before: now - Span::from_days(30),
         polls_per_source: 2000,
+        events_before: now - Span::from_days(7),
         batch: 100,
     }
 }
@@ -58,24 +57,6 @@ async fn a_jump_of_the_clock_is_spread(db: Database) {
         db.store.claim(&ClaimRequest { hosts: 1000, ..request(start() + minutes(60)) }).await.unwrap();
     assert_eq!(claims.len(), 133, "leases without end are gone, and hosts know when they are due");
     assert_eq!(db.store.spread(&Spread { overdue: false, ..spread }).await.unwrap(), 0);
-}
-
-async fn events_are_numbered_in_one_order(db: Database) {
-    add(&db, &[feed("a.example", "1")]).await;
-    for n in 0..3_u64 {
-        poll_once(&db, start() + minutes(30 * n), |commit| {
-            let event = |k| NewEvent { kind: format!("e{n}.{k}"), source_id: None, payload: "{}".into() };
-            commit.events = vec![event(0), event(1)];
-        })
-        .await;
-        let (one, other) = tokio::join!(db.store.number_events(1), db.store.number_events(5));
-        assert_eq!(one.unwrap() + other.unwrap(), 2);
-    }
-    let events = db.store.events(0, 100).await.unwrap();
-    let seqs: Vec<Option<i64>> = events.iter().map(|event| event.seq).collect();
-    assert_eq!(seqs, (1..=6).map(Some).collect::<Vec<_>>());
-    assert!(events.is_sorted_by_key(|event| event.id));
-    assert_eq!(db.store.events(4, 1).await.unwrap()[0].seq, Some(5));
 }
 
 async fn clean_up_deletes_what_is_old_and_linked_to_nothing(db: Database) {
@@ -208,22 +189,6 @@ async fn users_collections_and_keys(db: Database) {
     assert!(matches!(db.store.user_named("ada").await, Err(StoreError::NotFound { .. })));
     db.store.delete_collection(blogs).await.unwrap();
     assert_eq!((db.store.users().await.unwrap().len(), db.store.collections().await.unwrap().len()), (1, 1));
-}
-
-async fn webhooks_come_and_go(db: Database) {
-    let webhook = Webhook {
-        id: 0,
-        owner_id: 1,
-        url: "https://hook.example/".into(),
-        secret: vec![1, 2, 3],
-        events: "post.created".into(),
-        enabled: true,
-        created_at: start(),
-    };
-    let id = db.store.create_webhook(&webhook).await.unwrap();
-    assert_eq!(db.store.webhooks().await.unwrap(), [Webhook { id, ..webhook }]);
-    db.store.delete_webhook(id).await.unwrap();
-    assert!(matches!(db.store.delete_webhook(id).await, Err(StoreError::NotFound { .. })));
 }
 
 async fn meta_keeps_its_latest_value(db: Database) {

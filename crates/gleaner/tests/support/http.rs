@@ -133,6 +133,8 @@ pub(crate) struct Received {
     pub(crate) path: String,
     /// Names in lower case, values byte for byte, in order.
     pub(crate) headers: Vec<(String, Vec<u8>)>,
+    /// As long as its head says.
+    pub(crate) body: Vec<u8>,
     #[expect(dead_code, reason = "for tests of politeness, which are to come")]
     pub(crate) at: std::time::Instant,
     /// Which connection it came on, from 0.
@@ -371,5 +373,10 @@ async fn read_request(stream: &mut impl OverTcp, connection: usize) -> Option<Re
             Some((name, line[colon + 1..].trim_ascii().to_vec()))
         })
         .collect();
-    Some(Received { method, path, headers, at: std::time::Instant::now(), connection })
+    let at = std::time::Instant::now();
+    let mut received = Received { method, path, headers, body: Vec::new(), at, connection };
+    let length = received.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    received.body.resize(length, 0);
+    stream.read_exact(&mut received.body).await.ok()?;
+    Some(received)
 }

@@ -1,6 +1,6 @@
 //! When an article was published: what the page declares, then what it shows, then what its address says.
 
-use gleaner_core::time::Time;
+use gleaner_core::time::{Span, Time};
 use url::Url;
 
 use super::dates::{self, in_text};
@@ -47,22 +47,51 @@ impl Published {
 
 /// When a page was published.
 pub(super) fn of(facts: &Facts, url: &Url) -> Option<Published> {
-    let language = facts.language.as_deref();
+    declared(facts).map(|declared| unless_earlier(facts, declared)).or_else(|| {
+        let language = facts.language.as_deref();
+        shown(facts, 1)
+            .or_else(|| in_address(url).map(Published::on))
+            .or_else(|| shown(facts, 3))
+            .or_else(|| in_text(&facts.near, language).map(Published::on))
+            .or_else(|| shown(facts, 4))
+            .or_else(|| in_text(facts.before(), language).map(Published::on))
+            .or_else(|| named(facts, MODIFIED))
+    })
+}
+
+/// What the page declares to programs.
+fn declared(facts: &Facts) -> Option<Published> {
     let like = || facts.metas_like("publish").chain(facts.metas_like("pubdate"));
-    let of = |names: &[&str]| names.iter().find_map(|name| facts.metas_of(name).find_map(Published::stated));
-    facts
-        .linked_data
-        .published()
+    let linked = facts.linked_data.published();
+    linked
         .and_then(|text| Published::stated(&text))
-        .or_else(|| of(NAMES))
+        .or_else(|| named(facts, NAMES))
         .or_else(|| like().find_map(Published::stated))
-        .or_else(|| shown(facts, 1))
-        .or_else(|| in_address(url).map(Published::on))
-        .or_else(|| shown(facts, 3))
-        .or_else(|| in_text(&facts.near, language).map(Published::on))
-        .or_else(|| shown(facts, 4))
-        .or_else(|| in_text(facts.before(), language).map(Published::on))
-        .or_else(|| of(MODIFIED))
+}
+
+fn named(facts: &Facts, names: &[&str]) -> Option<Published> {
+    names.iter().find_map(|name| facts.metas_of(name).find_map(Published::stated))
+}
+
+/// Right behind the heading, so many bytes, stands the date that readers are shown.
+const BYLINE: usize = 120;
+/// Earlier than this, a date in a byline is no date of a page.
+const FIRST_PAGES: Time = Time::from_millis(788_918_400_000);
+
+/// The declared date, unless readers are shown an earlier day: machines date a page anew when it is moved or edited,
+/// people do not.
+fn unless_earlier(facts: &Facts, declared: Published) -> Published {
+    let near = facts.near.get(..facts.near.floor_char_boundary(BYLINE)).unwrap_or_default();
+    let seen = shown(facts, 1).or_else(|| in_text(near, facts.language.as_deref()).map(Published::on));
+    match seen.filter(|seen| seen.at >= FIRST_PAGES) {
+        // A day's difference may be the time zone's: the moment is the declared one, the day the one shown.
+        Some(seen) if declared.at.since(seen.at) >= Span::from_hours(24) => {
+            let close = declared.at.since(seen.at) < Span::from_hours(48);
+            let at = if close { declared.at } else { seen.at };
+            Published { at, day: Some(seen.at.to_string().chars().take(10).collect()) }
+        }
+        _ => declared,
+    }
 }
 
 /// The surest of the dates that the page shows, of those at least as sure as `rank`.

@@ -152,6 +152,22 @@ fn dates_of_pages() {
 }
 
 #[test]
+fn readers_are_shown_the_day_that_counts() {
+    let check = |above: &str, at: &str, on: Option<&str>| {
+        let head = "<meta property='article:published_time' content='2024-05-17T10:00:00Z'>";
+        let article = article(&page(head, above));
+        assert_eq!(article.published_at.unwrap().to_string(), at, "{above}");
+        assert_eq!(article.published_on.as_deref(), on, "{above}");
+    };
+    let declared = "2024-05-17T10:00:00Z";
+    check("<h1>Title</h1>", declared, None);
+    check("<h1>Title</h1><p>By Ada, June 3, 2020</p>", "2020-06-03T00:00:00Z", None);
+    check("<h1>Title</h1><p>Updated June 3, 2026</p>", declared, None);
+    check("<h1>Title</h1><p>May 16, 2024</p>", declared, Some("2024-05-16"));
+    check("<h1>Title</h1><p>On June 6, 1944, they landed</p>", declared, None);
+}
+
+#[test]
 fn a_day_is_the_pages_own() {
     let head = "<meta property='article:published_time' content='2024-05-17T23:30:00-04:00'>";
     let article = article(&page(head, ""));

@@ -7,7 +7,7 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::LOCK;
-use super::commit::{hold_hosts, insert_events, insert_posts, posts_event};
+use super::commit::{hold_hosts, insert_events, insert_posts, posts_events};
 use super::{Query, Tx, id_pieces, ms, pieces, push_ids, with_values};
 use crate::store::types::stored_hash;
 use crate::store::{ArticleCommit, ArticleOutcome, Committed};
@@ -93,7 +93,9 @@ async fn store_posts(tx: &mut Tx, made: &[Made<'_>]) -> sqlx::Result<HashMap<Tar
     }
     let events = told
         .into_iter()
-        .filter_map(|(source_id, (ids, at))| Some((posts_event("post.created", source_id, &ids)?, at)))
+        .flat_map(|(source_id, (ids, at))| {
+            posts_events("post.created", source_id, &ids).map(|event| (event, at)).collect::<Vec<_>>()
+        })
         .collect::<Vec<_>>();
     insert_events(tx, &events).await?;
     Ok(stored.into_iter().map(|(made, id)| (made.target, id)).collect())

@@ -17,7 +17,7 @@ use super::claim::{host_ids, settle_hosts};
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
 use super::{Query, Tx, ms, opt_ms, pieces, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{Commit, Committed, Lease, NewArticleWork, NewEvent};
+use crate::store::{Commit, Committed, Lease, NewArticleWork, NewEvent, POSTS_PER_EVENT};
 
 /// A commit that will be written, and what is learned on the way.
 struct Live<'a> {
@@ -326,21 +326,21 @@ fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
     query
 }
 
-/// Posts are told of in one row a poll: whoever reads the outbox makes an event of each.
+/// Posts are told of in one row a poll, or several where there are very many.
 async fn store_events(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
     let mut rows: Vec<(NewEvent, Time)> = Vec::new();
     for live in live {
         let (commit, at) = (live.commit, live.commit.poll.at);
-        rows.extend(posts_event("post.created", commit.source_id, &live.new).map(|event| (event, at)));
-        rows.extend(posts_event("post.updated", commit.source_id, &live.changed).map(|event| (event, at)));
+        rows.extend(posts_events("post.created", commit.source_id, &live.new).map(|event| (event, at)));
+        rows.extend(posts_events("post.updated", commit.source_id, &live.changed).map(|event| (event, at)));
         rows.extend(commit.events.iter().map(|event| (event.clone(), at)));
     }
     insert_events(tx, &rows).await
 }
 
-/// The one row that tells of posts.
-pub(super) fn posts_event(kind: &str, source_id: i64, ids: &[i64]) -> Option<NewEvent> {
-    (!ids.is_empty()).then(|| NewEvent {
+/// The rows that tell of posts.
+pub(super) fn posts_events(kind: &str, source_id: i64, ids: &[i64]) -> impl Iterator<Item = NewEvent> {
+    ids.chunks(POSTS_PER_EVENT).map(move |ids| NewEvent {
         kind: kind.to_owned(),
         source_id: Some(source_id),
         payload: serde_json::json!({ "post_ids": ids }).to_string(),

@@ -15,7 +15,7 @@ use crate::store::types::stored_hash;
 use crate::store::words;
 use crate::store::{Article, Content, NewArticle, Poll, PollRecord, Post, PostFilter, Result, StoreError};
 
-const POST: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.published_at, p.content_hash, \
+pub(super) const POST: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.published_at, p.content_hash, \
     p.revision, p.created_at, p.updated_at, p.body, p.raw_content";
 const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
 const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
@@ -196,7 +196,7 @@ async fn create_article(
     Ok(Ok(id))
 }
 
-fn post(row: &Row) -> sqlx::Result<Post> {
+pub(super) fn post(row: &Row) -> sqlx::Result<Post> {
     Ok(Post {
         id: row.try_get("id")?,
         source_id: row.try_get("source_id")?,

@@ -7,11 +7,13 @@ mod articles;
 mod claim;
 mod commit;
 mod content;
+mod events;
 mod people;
 mod search;
 mod sources;
 mod state;
 mod upkeep;
+mod webhooks;
 
 use gleaner_core::time::Time;
 use sqlx::{AssertSqlSafe, Executor, Row as _, Transaction};

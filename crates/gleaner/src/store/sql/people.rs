@@ -1,4 +1,4 @@
-//! Users, collections, credentials and webhooks.
+//! Users, collections and credentials.
 
 use async_trait::async_trait;
 use gleaner_core::time::Time;
@@ -6,7 +6,7 @@ use sqlx::Row as _;
 
 use super::super::Row;
 use super::{Query, Sql, ms, time};
-use crate::store::{Collection, People, Result, StoreError, User, Webhook};
+use crate::store::{Collection, People, Result, StoreError, User};
 
 #[async_trait]
 impl People for Sql {
@@ -106,33 +106,6 @@ impl People for Sql {
         query.push_bind(owner_id).push(" AND service = ").push_bind(service);
         Ok(self.all(query, |row| row.try_get("secret")).await?.into_iter().next())
     }
-
-    async fn create_webhook(&self, webhook: &Webhook) -> Result<i64> {
-        let mut query =
-            Query::new("INSERT INTO webhooks (owner_id, url, secret, events, enabled, created_at) VALUES (");
-        query
-            .separated(", ")
-            .push_bind(webhook.owner_id)
-            .push_bind(webhook.url.as_str())
-            .push_bind(webhook.secret.as_slice())
-            .push_bind(webhook.events.as_str())
-            .push_bind(webhook.enabled)
-            .push_bind(ms(webhook.created_at));
-        self.insert(query, "webhook", &webhook.url).await
-    }
-
-    async fn webhooks(&self) -> Result<Vec<Webhook>> {
-        let query = Query::new(
-            "SELECT id, owner_id, url, secret, events, enabled, created_at FROM webhooks ORDER BY id",
-        );
-        self.all(query, webhook).await
-    }
-
-    async fn delete_webhook(&self, id: i64) -> Result<()> {
-        let mut query = Query::new("DELETE FROM webhooks WHERE id = ");
-        query.push_bind(id);
-        self.change(query, "webhook", id).await
-    }
 }
 
 /// What most methods here are made of.
@@ -214,18 +187,6 @@ fn collection(row: &Row) -> sqlx::Result<Collection> {
         id: row.try_get("id")?,
         name: row.try_get("name")?,
         owner_id: row.try_get("owner_id")?,
-        created_at: time(row, "created_at")?,
-    })
-}
-
-fn webhook(row: &Row) -> sqlx::Result<Webhook> {
-    Ok(Webhook {
-        id: row.try_get("id")?,
-        owner_id: row.try_get("owner_id")?,
-        url: row.try_get("url")?,
-        secret: row.try_get("secret")?,
-        events: row.try_get("events")?,
-        enabled: row.try_get("enabled")?,
         created_at: time(row, "created_at")?,
     })
 }

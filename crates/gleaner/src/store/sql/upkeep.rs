@@ -1,13 +1,15 @@
-//! Housekeeping: clean-up in batches, the order of events, and how queries run.
+//! Housekeeping: clean-up in batches, clocks that jump, and how queries run.
 
 use async_trait::async_trait;
 use gleaner_core::time::{Span, Time};
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::super::{EXPLAIN, PLAN_COLUMN, ROW_LOCK, Row};
+use super::super::{EXPLAIN, PLAN_COLUMN};
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
-use super::{Query, Sql, Tx, garbled, id_pieces, ms, push_ids, time};
-use crate::store::{ClaimRequest, Cleaned, Cleanup, Event, NewEvent, Result, SourceFilter, Spread, Upkeep};
+use super::events::delete_events;
+use super::webhooks::trim_deliveries;
+use super::{Query, Sql, Tx, id_pieces, ms, push_ids};
+use crate::store::{ClaimRequest, Cleaned, Cleanup, Result, SourceFilter, Spread, Upkeep};
 
 /// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
@@ -20,24 +22,10 @@ impl Upkeep for Sql {
         self.end(tx, cleaned).await
     }
 
-    async fn number_events(&self, limit: u32) -> Result<u64> {
-        let mut tx = self.begin().await?;
-        let numbered = number_events(&mut tx, limit).await;
-        self.end(tx, numbered).await
-    }
-
     async fn index_posts(&self, limit: u32) -> Result<u64> {
         let mut tx = self.begin().await?;
         let indexed = super::search::index(&mut tx, limit).await;
         self.end(tx, indexed).await
-    }
-
-    async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>> {
-        let mut query =
-            Query::new("SELECT id, seq, kind, source_id, payload, created_at FROM outbox WHERE seq > ");
-        query.push_bind(after_seq).push(" ORDER BY seq LIMIT ").push_bind(i64::from(limit));
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
-        rows.iter().map(event).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
 
     async fn spread(&self, spread: &Spread) -> Result<u64> {
@@ -128,8 +116,12 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     cleaned.seen = query.build().execute(&mut **tx).await?.rows_affected();
     cleaned.polls = sweep_polls(tx, cleanup).await?;
     super::search::sweep(tx, STRETCH * batch).await?;
+    cleaned.events = delete_events(tx, cleanup.events_before, batch).await?;
+    cleaned.deliveries = trim_deliveries(tx, cleanup.events_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
-    cleaned.more = full(cleaned.articles) || full(cleaned.posts) || full(cleaned.seen);
+    cleaned.more = [cleaned.articles, cleaned.posts, cleaned.seen, cleaned.events, cleaned.deliveries]
+        .into_iter()
+        .any(full);
     Ok(cleaned)
 }
 
@@ -240,34 +232,4 @@ pub(super) fn set_meta(name: &str, value: &str) -> Query {
     query.separated(", ").push_bind(name).push_bind(value);
     query.push(") ON CONFLICT (name) DO UPDATE SET value = excluded.value");
     query
-}
-
-async fn number_events(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
-    // Two dispatchers at once would give one number twice; the second waits here.
-    let mut query = Query::new("SELECT value FROM meta WHERE name = 'last_seq'");
-    let row = query.push(ROW_LOCK).build().fetch_one(&mut **tx).await?;
-    let last: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled("last_seq", error))?;
-    let mut query = Query::new("WITH fresh AS (SELECT id, ROW_NUMBER() OVER (ORDER BY id) + ");
-    query.push_bind(last).push(" AS seq FROM (SELECT id FROM outbox WHERE seq IS NULL ORDER BY id LIMIT ");
-    query.push_bind(i64::from(limit)).push(") first) ");
-    query.push("UPDATE outbox SET seq = fresh.seq FROM fresh WHERE outbox.id = fresh.id");
-    let numbered = query.build().execute(&mut **tx).await?.rows_affected();
-    if numbered > 0 {
-        let next = last.saturating_add(i64::try_from(numbered).unwrap_or(0));
-        set_meta("last_seq", &next.to_string()).build().execute(&mut **tx).await?;
-    }
-    Ok(numbered)
-}
-
-fn event(row: &Row) -> sqlx::Result<Event> {
-    Ok(Event {
-        id: row.try_get("id")?,
-        seq: row.try_get("seq")?,
-        event: NewEvent {
-            kind: row.try_get("kind")?,
-            source_id: row.try_get("source_id")?,
-            payload: row.try_get("payload")?,
-        },
-        created_at: time(row, "created_at")?,
-    })
 }

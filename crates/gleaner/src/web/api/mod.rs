@@ -3,6 +3,7 @@
 mod bulk;
 mod collections;
 mod docs;
+mod events;
 mod find;
 mod health;
 mod login;
@@ -13,6 +14,7 @@ mod sources;
 mod tokens;
 mod transfer;
 mod users;
+mod webhooks;
 
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
@@ -34,7 +36,9 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(collections::routes())
             .merge(sources::routes())
             .merge(source_actions::routes())
-            .merge(bulk::routes()),
+            .merge(bulk::routes())
+            .merge(events::routes())
+            .merge(webhooks::routes()),
     )
 }
 

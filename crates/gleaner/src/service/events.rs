@@ -1,0 +1,225 @@
+//! What happened: listed, and told on as it happens.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gleaner_core::time::{Span, Time};
+use tokio::sync::watch;
+
+use super::{Actor, By, Scope, Service, ServiceError};
+use crate::engine::{Told, tell};
+use crate::store::{EventFilter, Kept, KindPattern, NewEvent, Seek, TokenKind};
+
+/// How many events a stream holds at most that its reader has not taken yet.
+const HELD: u32 = 50;
+/// How often a stream makes sure that its reader may still read.
+const LOOK_AGAIN: Span = Span::from_secs(60);
+
+impl Service {
+    /// Numbers events as they are committed, until `stop` is there.
+    pub async fn dispatch(&self, stop: impl Future<Output = ()>) {
+        self.outbox.run(stop).await;
+    }
+
+    /// Ends all streams, because the server stops.
+    pub fn end_streams(&self) {
+        self.outbox.end();
+    }
+
+    /// How long a length of time takes in the world.
+    pub fn real(&self, span: Span) -> Duration {
+        self.clock.real(span)
+    }
+
+    /// Tells the world of something, such as the end of an import.
+    pub async fn tell(&self, event: NewEvent) -> Result<(), ServiceError> {
+        self.store.append_events(&[event], self.clock.now()).await?;
+        self.outbox.committed().notify_one();
+        Ok(())
+    }
+
+    /// Whether somebody who came in by a token still may.
+    async fn still_let_in(&self, actor: &Actor) -> Result<bool, ServiceError> {
+        let Some(id) = actor.token_id else { return Ok(true) };
+        let now = self.clock.now();
+        for kind in [TokenKind::Api, TokenKind::Session] {
+            let tokens = self.store.tokens(actor.user_id, kind).await?;
+            if let Some(token) = tokens.iter().find(|token| token.id == id) {
+                return Ok(token.token.expires_at > now);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Reads types of events as people write them: `source.*`, `post.created`.
+pub(super) fn kinds<'a>(
+    field: &str,
+    texts: impl Iterator<Item = &'a str>,
+) -> Result<Vec<KindPattern>, ServiceError> {
+    let pattern = |text: &str| {
+        KindPattern::parse(text).ok_or_else(|| {
+            let shown: String = text.chars().take(64).collect();
+            let message =
+                format!("'{shown}' is no type of events; write post.created, or source.* for all such");
+            ServiceError::invalid(field, message)
+        })
+    };
+    texts.map(str::trim).filter(|text| !text.is_empty()).map(pattern).collect()
+}
+
+/// Which events, as somebody asks for them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventQuery {
+    /// Types, separated by commas; empty: all.
+    pub kinds: String,
+    /// About this source.
+    pub source_id: Option<i64>,
+}
+
+impl EventQuery {
+    fn filter(&self) -> Result<EventFilter, ServiceError> {
+        Ok(EventFilter { kinds: kinds("type", self.kinds.split(','))?, source_id: self.source_id })
+    }
+}
+
+impl By<'_> {
+    /// Events, the newest first, before that one.
+    pub async fn events(
+        &self,
+        query: &EventQuery,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Told>, ServiceError> {
+        self.list_events(query, Seek::Before(before.unwrap_or(i64::MAX)), limit).await
+    }
+
+    /// Events, the oldest first, after that one.
+    pub async fn events_after(
+        &self,
+        query: &EventQuery,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<Told>, ServiceError> {
+        self.list_events(query, Seek::After(after), limit).await
+    }
+
+    async fn list_events(
+        &self,
+        query: &EventQuery,
+        seek: Seek,
+        limit: u32,
+    ) -> Result<Vec<Told>, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        let events = self.store.list_events(&query.filter()?, seek, limit).await?;
+        Ok(tell(&*self.store, &events).await?)
+    }
+}
+
+/// What a stream tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// Something happened.
+    Event(Told),
+    /// What its reader asked for is not all there any more.
+    Gap {
+        /// The last event that the reader knows.
+        after: i64,
+        /// It goes on after this one.
+        resumed_after: i64,
+    },
+}
+
+/// Events as they happen, each once and in order. It holds few of them: who reads slowly only reads later.
+pub struct EventStream {
+    service: Arc<Service>,
+    actor: Actor,
+    filter: EventFilter,
+    after: i64,
+    held: VecDeque<News>,
+    latest: watch::Receiver<i64>,
+    ended: watch::Receiver<bool>,
+    looked: Time,
+}
+
+impl EventStream {
+    /// Events after that one; none: from now on.
+    pub async fn open(
+        service: Arc<Service>,
+        actor: Actor,
+        query: &EventQuery,
+        after: Option<i64>,
+    ) -> Result<Self, ServiceError> {
+        actor.must(Scope::Read)?;
+        let filter = query.filter()?;
+        let (latest, ended) = (service.outbox.latest(), service.outbox.ended());
+        let after = match after {
+            Some(after) => after,
+            None => service.store.kept_events().await?.last,
+        };
+        let looked = service.clock.now();
+        Ok(Self { service, actor, filter, after, held: VecDeque::new(), latest, ended, looked })
+    }
+
+    /// The next; none when the server stops or the reader is not let in any more. It may wait for long.
+    pub async fn next(&mut self) -> Result<Option<News>, ServiceError> {
+        loop {
+            if let Some(news) = self.held.pop_front() {
+                return Ok(Some(news));
+            }
+            if *self.ended.borrow() || !self.may_go_on().await? {
+                return Ok(None);
+            }
+            // What is numbered from here on wakes the wait below.
+            self.latest.borrow_and_update();
+            self.read().await?;
+            if self.held.is_empty() {
+                self.wait().await;
+            }
+        }
+    }
+
+    async fn wait(&mut self) {
+        let again = tokio::time::sleep(self.service.real(LOOK_AGAIN));
+        tokio::select! {
+            // The sender lives as long as the service, which this holds.
+            _ = self.latest.changed() => {}
+            _ = self.ended.wait_for(|ended| *ended) => {}
+            () = again => {}
+        }
+    }
+
+    async fn may_go_on(&mut self) -> Result<bool, ServiceError> {
+        let now = self.service.clock.now();
+        if now.since(self.looked) < LOOK_AGAIN {
+            return Ok(true);
+        }
+        self.looked = now;
+        self.service.still_let_in(&self.actor).await
+    }
+
+    async fn read(&mut self) -> Result<(), ServiceError> {
+        let store = &self.service.store;
+        let kept = store.kept_events().await?;
+        if let Some(resumed_after) = resumed(self.after, kept) {
+            self.held.push_back(News::Gap { after: self.after, resumed_after });
+            self.after = resumed_after;
+        }
+        let events = store.list_events(&self.filter, Seek::After(self.after), HELD).await?;
+        let told = tell(&**store, &events).await?;
+        // Where there are no more, all up to what was the latest before have been looked at.
+        let seen = if told.len() < HELD as usize { kept.last } else { 0 };
+        self.after = told.last().map_or(0, |told| told.id).max(seen).max(self.after);
+        self.held.extend(told.into_iter().map(News::Event));
+        Ok(())
+    }
+}
+
+/// Where to go on for somebody whose place is not kept any more, or never was: the database may be an older copy.
+fn resumed(after: i64, kept: Kept) -> Option<i64> {
+    if after > kept.last {
+        return Some(kept.last);
+    }
+    (after < kept.first - 1).then_some(kept.first - 1)
+}

@@ -1,0 +1,143 @@
+//! What happened, in the order in which the world hears of it.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use gleaner_core::time::Time;
+
+use super::{Event, NewEvent, Post, Result};
+
+/// How many posts one event tells of at most: a poll that found more is told in several.
+pub const POSTS_PER_EVENT: usize = 100;
+
+/// Events: written with what they tell, numbered once that is committed, read by number.
+#[async_trait]
+pub trait Events: Send + Sync {
+    /// Tells the world of something that nothing else is written with.
+    async fn append_events(&self, events: &[NewEvent], now: Time) -> Result<()>;
+
+    /// Numbers events that are committed but not numbered yet; how many. Who sees a number sees all before it.
+    async fn number_events(&self, limit: u32) -> Result<u64>;
+
+    /// Numbered events after that place in the stream.
+    async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>> {
+        self.list_events(&EventFilter::default(), Seek::After(after_seq), limit).await
+    }
+
+    /// Numbered events that a filter lets through.
+    async fn list_events(&self, filter: &EventFilter, from: Seek, limit: u32) -> Result<Vec<Event>>;
+
+    /// Which numbers there are.
+    async fn kept_events(&self) -> Result<Kept>;
+
+    /// What events tell of posts; those that are gone are absent.
+    async fn post_heads(&self, ids: &[i64]) -> Result<HashMap<i64, PostHead>>;
+
+    /// What events tell of sources; those that are gone are absent.
+    async fn source_names(&self, ids: &[i64]) -> Result<HashMap<i64, SourceName>>;
+
+    /// The latest posts of a collection, newest first.
+    async fn latest_posts(&self, collection_id: i64, limit: u32) -> Result<Vec<Post>>;
+}
+
+/// Where to read events from, and which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seek {
+    /// After this number, the oldest first.
+    After(i64),
+    /// Before this number, the newest first.
+    Before(i64),
+}
+
+/// Which events; all conditions hold at once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventFilter {
+    /// Of one of these types; none given: of all.
+    pub kinds: Vec<KindPattern>,
+    /// About this source.
+    pub source_id: Option<i64>,
+}
+
+/// A type of events, or all that begin alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KindPattern {
+    /// This one: `source.failing`.
+    Is(String),
+    /// These: `source.` for `source.*`.
+    Begins(String),
+}
+
+impl KindPattern {
+    /// Reads `source.failing` or `source.*`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_word = |word: &str| {
+            !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        };
+        match text.split_once('.') {
+            _ if text.len() > 64 => None,
+            Some((area, "*")) if is_word(area) => Some(Self::Begins(format!("{area}."))),
+            Some((area, what)) if is_word(area) && is_word(what) => Some(Self::Is(text.to_owned())),
+            _ => None,
+        }
+    }
+
+    /// Whether a type is meant.
+    pub fn fits(&self, kind: &str) -> bool {
+        match self {
+            Self::Is(name) => kind == name,
+            Self::Begins(start) => kind.starts_with(start.as_str()),
+        }
+    }
+}
+
+/// Which numbers are kept: none where `first > last`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// The oldest event that is still there.
+    pub first: i64,
+    /// The latest number that was given.
+    pub last: i64,
+}
+
+/// What an event tells of a post.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostHead {
+    /// Its id.
+    pub id: i64,
+    /// At most 500 characters of it.
+    pub title: Option<String>,
+    /// Where it is read; none where it is longer than any browser takes.
+    pub url: Option<String>,
+    /// At most 500 characters of it.
+    pub author: Option<String>,
+    /// When it was published.
+    pub published_at: Option<Time>,
+    /// Counts changes.
+    pub revision: i64,
+}
+
+/// What an event tells of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceName {
+    /// What is polled.
+    pub url: String,
+    /// What people call it.
+    pub name: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_types_or_beginnings() {
+        let fits = |pattern: &str, kind: &str| KindPattern::parse(pattern).map(|pattern| pattern.fits(kind));
+        assert_eq!(fits("source.*", "source.failing"), Some(true));
+        assert_eq!(fits("source.*", "sources.failing"), Some(false));
+        assert_eq!(fits("post.created", "post.created"), Some(true));
+        assert_eq!(fits("post.created", "post.updated"), Some(false));
+        for wrong in ["", "*", "source", "source.", ".*", "Source.*", "a.b.c", "a.b%", "source.fail*"] {
+            assert_eq!(KindPattern::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -14,6 +14,9 @@ const BATCHES: u32 = 20;
 /// An entry is forgotten so long after the first document that no longer has it.
 const KEEP_SEEN: Span = Span::from_days(90);
 
+/// Answers to requests that must not be carried out twice are kept so long.
+const KEEP_ANSWERS: Span = Span::from_days(1);
+
 /// Remembers when it last cleaned up.
 #[derive(Debug, Default)]
 pub(super) struct Cleaner {
@@ -37,6 +40,7 @@ impl Cleaner {
             events_before: now - cx.config.store.keep_events,
             batch: BATCH,
         };
+        cx.store.forget_access(now, now - KEEP_ANSWERS).await?;
         for _ in 0..BATCHES {
             let cleaned = cx.store.clean_up(&cleanup).await?;
             if cleaned != Cleaned::default() {

@@ -132,7 +132,7 @@ impl Service {
     }
 
     /// What access tokens are signed with: the configured secret, else a key of the vault's.
-    fn signing_key(&self) -> Result<Vec<u8>, ServiceError> {
+    pub(super) fn signing_key(&self) -> Result<Vec<u8>, ServiceError> {
         match &self.config.api.jwt_secret {
             Some(secret) => Ok(secret.expose().as_bytes().to_vec()),
             None => Ok(self.vault.derive("access tokens")?.to_vec()),

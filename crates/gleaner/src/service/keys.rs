@@ -27,6 +27,12 @@ impl By<'_> {
         self.wake_unauthorized(owner).await
     }
 
+    /// The services that one has keys for oneself, and since when.
+    pub async fn keys(&self) -> Result<Vec<(String, Time)>, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        Ok(self.store.credentials(self.actor.user_id).await?)
+    }
+
     /// Whether a user has a key for a service.
     pub async fn has_key(&self, user: &str, service: &str) -> Result<bool, ServiceError> {
         check_service(service)?;

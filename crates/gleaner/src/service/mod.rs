@@ -6,6 +6,7 @@ mod access;
 mod actor;
 mod backup;
 mod bulk;
+mod content;
 mod doctor;
 mod edit;
 mod error;
@@ -16,6 +17,7 @@ mod fields;
 mod find;
 mod hand;
 mod health;
+mod hosts;
 mod import;
 mod jwt;
 mod keys;
@@ -23,6 +25,7 @@ mod links;
 mod lists;
 mod people;
 mod polling;
+mod repeat;
 mod sources;
 mod trial;
 mod webhooks;
@@ -36,7 +39,8 @@ use tokio::sync::Notify;
 pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Collection, Delivery, NewEvent, Poll, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+    Article, Collection, Delivery, Host, NewArticle, NewEvent, Poll, Post, PostFilter, Repeated, Source,
+    SourceFilter, StoreError, Token, TokenKind, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -49,6 +53,7 @@ pub use extraction::{Extraction, extract_html, extract_url};
 pub use fields::SourceFields;
 pub use gleaner_core::explain::Explanation;
 pub use health::{Check, Readiness};
+pub use hosts::PolicyInUse;
 pub use import::{Imported, Line, ListOptions, MAX_LIST_BYTES};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};

@@ -95,6 +95,12 @@ pub trait Sources: Send + Sync {
 
     /// Deletes a source with its posts, seen and history.
     async fn delete_source(&self, id: i64) -> Result<()>;
+
+    /// Hosts by id, after that one, with this text in their name.
+    async fn hosts(&self, text: Option<&str>, after: Option<i64>, limit: u32) -> Result<Vec<Host>>;
+
+    /// How many sources name each policy; none: they name none.
+    async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>>;
 }
 
 /// What was collected.
@@ -168,6 +174,9 @@ pub trait People: Send + Sync {
 
     /// A user's key for a service, encrypted.
     async fn credential(&self, owner_id: i64, service: &str) -> Result<Option<Vec<u8>>>;
+
+    /// The services that a user has keys for, and when each was set.
+    async fn credentials(&self, owner_id: i64) -> Result<Vec<(String, Time)>>;
 }
 
 /// What lets people and programs in.

@@ -20,6 +20,27 @@ pub struct Post {
     pub updated_at: Time,
 }
 
+/// A host as stored, with what is asked from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Its id.
+    pub id: i64,
+    /// Its name; empty where URLs have none.
+    pub name: String,
+    /// Which of its slots, where it may be asked several times at once.
+    pub slot: u32,
+    /// How many sources are asked from it.
+    pub sources: i64,
+    /// How many of them are failing or quarantined.
+    pub failing: i64,
+    /// No source of it is asked before then.
+    pub hold_until: Option<Time>,
+    /// When the earliest of its work is due, or its lease ends.
+    pub next_due: Option<Time>,
+    /// Who has it, until when.
+    pub lease: Option<(String, Time)>,
+}
+
 /// Which posts to list; all conditions hold at once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PostFilter {

@@ -10,6 +10,7 @@ mod limits;
 mod list;
 mod params;
 mod problem;
+mod repeat;
 mod serve;
 
 use std::sync::Arc;
@@ -42,7 +43,8 @@ pub struct Web {
 pub fn router(web: &Web) -> Router {
     let (api, _) = api::routes().split_for_parts();
     let limits = limits::Limits::new(web.service.config().api.requests_per_minute);
-    api.layer(middleware::from_fn_with_state(limits, limits::slow_down))
+    api.layer(middleware::from_fn_with_state(web.clone(), repeat::once))
+        .layer(middleware::from_fn_with_state(limits, limits::slow_down))
         .layer(middleware::from_fn_with_state(web.clone(), auth::let_in))
         .fallback(problem::no_such_route)
         .layer(DefaultBodyLimit::max(MAX_BODY))

@@ -50,14 +50,27 @@ impl Params {
         values.pop()
     }
 
-    /// A parameter that may be given several times.
-    pub(crate) fn many<T, E: Display>(&mut self, name: &str, read: impl Fn(&str) -> Result<T, E>) -> Vec<T> {
+    fn many<T, E: Display>(&mut self, name: &str, read: impl Fn(&str) -> Result<T, E>) -> Vec<T> {
         let mut values = Vec::new();
         for text in self.given.remove(name).unwrap_or_default() {
             match read(&text) {
                 Ok(value) => values.push(value),
                 Err(why) => self.note(name, why.to_string()),
             }
+        }
+        values
+    }
+
+    /// A parameter that may be given so many times.
+    pub(crate) fn several<T, E: Display>(
+        &mut self,
+        name: &str,
+        most: usize,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Vec<T> {
+        let values = self.many(name, read);
+        if values.len() > most {
+            self.note(name, format!("{name} is given {most} times at most"));
         }
         values
     }

@@ -1,12 +1,14 @@
 //! The API over real HTTP, on both databases.
 
 mod access;
+mod around;
 mod client;
 mod doors;
 mod events;
 mod feed_active;
 mod import;
 mod polling;
+mod posts;
 mod schemathesis;
 mod sources;
 mod webhooks;

@@ -10,6 +10,8 @@ on_both!(
     an_edit_does_not_undo_a_poll_that_came_in_between,
     a_source_can_be_created_disabled,
     an_edit_moves_a_source_to_its_new_host,
+    hosts_are_listed_with_what_is_asked_from_them,
+    policies_in_use_are_counted,
     deleting_a_source_takes_its_own_and_leaves_articles,
 );
 
@@ -165,4 +167,32 @@ async fn deleting_a_source_takes_its_own_and_leaves_articles(db: Database) {
     assert!(db.store.article(article).await.unwrap().content.post_ids.is_empty());
     let again = db.store.delete_source(ids[0]).await.unwrap_err();
     assert!(matches!(again, StoreError::NotFound { .. }));
+}
+
+async fn hosts_are_listed_with_what_is_asked_from_them(db: Database) {
+    let ids = add(&db, &[feed("a.example", "1"), feed("a.example", "2"), feed("b_.example", "3")]).await;
+    let edit = edit_of(&db.store.source(ids[1]).await.unwrap(), |edit| {
+        edit.health = edit.health.set_aside_by_hand("odd", start());
+    });
+    db.store.edit_source(&edit, start()).await.unwrap();
+    let claim = db.store.claim_source(ids[0], &request(start())).await.unwrap().unwrap();
+    let hosts = db.store.hosts(None, None, 10).await.unwrap();
+    let host = |name: &str| hosts.iter().find(|host| host.name == name).unwrap();
+    let (a, b) = (host("a.example"), host("b_.example"));
+    assert_eq!((a.id, a.sources, a.failing), (claim.lease.host_id, 2, 1));
+    assert_eq!(a.lease, Some(("test".to_owned(), start() + minutes(1))));
+    assert_eq!((b.sources, b.failing, &b.lease, b.next_due), (1, 0, &None, Some(start())));
+    assert_eq!(db.store.hosts(Some("B_"), None, 10).await.unwrap().len(), 1);
+    assert_eq!(db.store.hosts(Some("a_"), None, 10).await.unwrap().len(), 0);
+    assert_eq!(db.store.hosts(None, Some(hosts[0].id), 10).await.unwrap(), hosts[1..]);
+    assert_eq!(db.store.hosts(None, None, 1).await.unwrap(), hosts[..1]);
+}
+
+async fn policies_in_use_are_counted(db: Database) {
+    let mut sources = [feed("a.example", "1"), feed("a.example", "2"), feed("a.example", "3")];
+    sources[2].settings.policy = Some("backoff".into());
+    add(&db, &sources).await;
+    let mut uses = db.store.policy_uses().await.unwrap();
+    uses.sort();
+    assert_eq!(uses, [(None, 2), (Some("backoff".to_owned()), 1)]);
 }

@@ -3,6 +3,8 @@
 use super::*;
 
 on_both!(
+    words_of_posts_are_found_behind_the_polls,
+    the_full_text_forgets_what_is_gone,
     a_jump_of_the_clock_is_spread,
     clean_up_deletes_what_is_old_and_linked_to_nothing,
     clean_up_of_history_goes_round,
@@ -196,4 +198,52 @@ async fn meta_keeps_its_latest_value(db: Database) {
     db.store.set_meta("schedule", "a").await.unwrap();
     db.store.set_meta("schedule", "b").await.unwrap();
     assert_eq!(db.store.meta("schedule").await.unwrap().as_deref(), Some("b"));
+}
+
+async fn found(db: &Database, text: &str) -> Vec<String> {
+    let filter = PostFilter { text: Some(text.into()), ..PostFilter::default() };
+    let posts = db.store.posts(&filter, None, 10).await.unwrap();
+    posts.into_iter().map(|post| post.content.body).collect()
+}
+
+async fn words_of_posts_are_found_behind_the_polls(db: Database) {
+    add(&db, &[feed("a.example", "feed")]).await;
+    poll_once(&db, start(), |commit| commit.new = vec![new_post("red fox"), new_post("red hen")]).await;
+    assert_eq!(db.store.index_posts(10).await.unwrap(), 0, "not before its events are numbered");
+    db.store.number_events(10).await.unwrap();
+    assert_eq!(db.store.index_posts(10).await.unwrap(), 1);
+    assert_eq!(db.store.index_posts(10).await.unwrap(), 0, "once");
+    assert_eq!(found(&db, "red").await, ["red hen", "red fox"]);
+    assert_eq!(found(&db, "title HEN").await, ["red hen"]);
+    assert_eq!(found(&db, "...").await, [""; 0]);
+}
+
+async fn the_full_text_forgets_what_is_gone(db: Database) {
+    let id = add(&db, &[feed("a.example", "feed")]).await[0];
+    poll_once(&db, start(), |commit| commit.new = vec![new_post("red fox")]).await;
+    db.store.number_events(10).await.unwrap();
+    db.store.delete_source(id).await.unwrap();
+    assert_eq!(db.store.index_posts(10).await.unwrap(), 1, "what is gone before it is indexed is no trouble");
+    add(&db, &[feed("a.example", "feed")]).await;
+    poll_once(&db, start(), |commit| commit.new = vec![new_post("red fox")]).await;
+    db.store.number_events(10).await.unwrap();
+    db.store.index_posts(10).await.unwrap();
+    assert_eq!(found(&db, "fox").await, ["red fox"]);
+    // Behind the store's back, as a deleted source takes its posts along.
+    db.behind_its_back("DELETE FROM posts").await;
+    assert_eq!(found(&db, "fox").await, [""; 0]);
+    let id = if db.url.starts_with("postgres:") { "post_id" } else { "rowid" };
+    db.behind_its_back(&format!("CREATE VIEW indexed AS SELECT {id} AS id FROM post_text")).await;
+    assert_eq!(db.count("indexed").await, 1);
+    let cleanup = Cleanup {
+        articles_before: None,
+        posts_before: None,
+        seen_before: start(),
+        polls_before: start(),
+        polls_per_source: 10,
+        events_before: start(),
+        batch: 10,
+    };
+    db.store.clean_up(&cleanup).await.unwrap();
+    assert_eq!(db.count("indexed").await, 0);
 }

@@ -106,6 +106,12 @@ impl People for Sql {
         query.push_bind(owner_id).push(" AND service = ").push_bind(service);
         Ok(self.all(query, |row| row.try_get("secret")).await?.into_iter().next())
     }
+
+    async fn credentials(&self, owner_id: i64) -> Result<Vec<(String, Time)>> {
+        let mut query = Query::new("SELECT service, updated_at FROM credentials WHERE owner_id = ");
+        query.push_bind(owner_id).push(" ORDER BY service");
+        self.all(query, |row| Ok((row.try_get(0)?, time(row, "updated_at")?))).await
+    }
 }
 
 /// What most methods here are made of.

@@ -7,13 +7,13 @@ use gleaner_core::health::{Health, Status};
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
-use super::super::LOCK;
+use super::super::{LOCK, Row};
 use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
 use super::state::{HEALTH, SOURCE, SOURCE_TABLES, assignments, push_health, source};
-use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
+use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
-    Created, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
+    Created, Host, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
     StoreError,
 };
 
@@ -100,6 +100,53 @@ impl Sources for Sql {
         }
         self.finish(tx).await
     }
+
+    async fn hosts(&self, text: Option<&str>, after: Option<i64>, limit: u32) -> Result<Vec<Host>> {
+        self.all(list_hosts(text, after, limit), host).await
+    }
+
+    async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>> {
+        let query = Query::new("SELECT policy, COUNT(*) FROM sources GROUP BY policy");
+        self.all(query, |row| Ok((row.try_get(0)?, u64::try_from(row.try_get::<i64, _>(1)?).unwrap_or(0))))
+            .await
+    }
+}
+
+/// The query that lists hosts.
+fn list_hosts(text: Option<&str>, after: Option<i64>, limit: u32) -> Query {
+    let mut query = Query::new(
+        "SELECT h.id, h.name, h.slot, h.hold_until, h.next_due, h.lease_owner, h.lease_until, \
+             (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id) AS sources, \
+             (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id \
+                 AND t.status IN ('failing', 'quarantined')) AS failing \
+         FROM hosts h WHERE h.id > ",
+    );
+    query.push_bind(after.unwrap_or(0));
+    if let Some(text) = text {
+        query.push(" AND LOWER(h.name) LIKE ").push_bind(pattern(text)).push(" ESCAPE '\\'");
+    }
+    query.push(" ORDER BY h.id LIMIT ").push_bind(i64::from(limit));
+    query
+}
+
+fn host(row: &Row) -> sqlx::Result<Host> {
+    let owner: Option<String> = row.try_get("lease_owner")?;
+    Ok(Host {
+        id: row.try_get("id")?,
+        name: row.try_get("name")?,
+        slot: u32::try_from(row.try_get::<i64, _>("slot")?).unwrap_or(0),
+        sources: row.try_get("sources")?,
+        failing: row.try_get("failing")?,
+        hold_until: opt_time(row, "hold_until")?,
+        next_due: opt_time(row, "next_due")?,
+        lease: owner.zip(opt_time(row, "lease_until")?),
+    })
+}
+
+/// What `LIKE` finds a text by, wherever it stands.
+fn pattern(text: &str) -> String {
+    let escaped = text.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    format!("%{escaped}%")
 }
 
 impl Sql {
@@ -133,8 +180,7 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
         query.push(" AND h.name = ").push_bind(host.as_str());
     }
     if let Some(text) = &filter.text {
-        let escaped = text.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-        let pattern = format!("%{escaped}%");
+        let pattern = pattern(text);
         query.push(" AND (LOWER(s.url) LIKE ").push_bind(pattern.clone());
         query.push(" ESCAPE '\\' OR LOWER(s.name) LIKE ").push_bind(pattern).push(" ESCAPE '\\')");
     }

@@ -1,13 +1,18 @@
 //! The resources, one file each: handlers, types, and what the API's document says of them.
 
+mod articles;
 mod bulk;
 mod collections;
 mod docs;
 mod events;
 mod find;
 mod health;
+mod hosts;
+mod keys;
 mod login;
 mod openapi;
+mod policies;
+mod posts;
 mod source_actions;
 mod source_types;
 mod sources;
@@ -38,7 +43,12 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(source_actions::routes())
             .merge(bulk::routes())
             .merge(events::routes())
-            .merge(webhooks::routes()),
+            .merge(webhooks::routes())
+            .merge(posts::routes())
+            .merge(articles::routes())
+            .merge(hosts::routes())
+            .merge(policies::routes())
+            .merge(keys::routes()),
     )
 }
 

@@ -34,7 +34,7 @@ pub(super) enum Sent {
     /// JSON.
     Json(Value),
     /// A file of this type.
-    File(&'static str, Vec<u8>),
+    File(&'static str, Bytes),
 }
 
 /// A way to the API.
@@ -89,10 +89,11 @@ impl Client {
         }
     }
 
-    /// Puts what has happened in its order, where no server does so.
-    pub(super) async fn settle(&self) -> Result<(), Failure> {
+    /// Does what a server does all the time, and where there is none nobody does: events get their order, posts are
+    /// found by their words.
+    pub(super) async fn catch_up(&self) -> Result<(), Failure> {
         match &self.way {
-            Way::Local(_, service) => Ok(service.number_events().await?),
+            Way::Local(_, service) => Ok(service.catch_up().await?),
             Way::Remote(_) => Ok(()),
         }
     }

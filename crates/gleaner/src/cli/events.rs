@@ -44,7 +44,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     if let Some(given) = &args.source {
         which.push(("source_id", id_of(&client, given).await?.0.to_string()));
     }
-    client.settle().await?;
+    client.catch_up().await?;
     let mut latest = latest(&client, &which, args.limit).await?;
     latest.reverse();
     let mut last = 0;
@@ -113,7 +113,7 @@ async fn look(
 ) -> Result<(), Failure> {
     which.push(("order", "asc".to_owned()));
     loop {
-        client.settle().await?;
+        client.catch_up().await?;
         let after = [which.clone(), vec![("limit", "500".to_owned()), ("cursor", last.to_string())]].concat();
         let page = client.get(&format!("/events{}", query(&after))).await?;
         let events = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -82,7 +82,7 @@ fn sent(list: &str) -> Result<Sent, Failure> {
     if bytes.len() > MAX_LIST_BYTES {
         return Err(Failure::Usage(format!("{list} is larger than {} MB; split it", MAX_LIST_BYTES >> 20)));
     }
-    Ok(Sent::File("application/octet-stream", bytes))
+    Ok(Sent::File("application/octet-stream", bytes.into()))
 }
 
 fn tell(imported: &Value, context: &mut Context<'_>) -> Result<(), Failure> {

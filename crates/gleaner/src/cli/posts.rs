@@ -46,7 +46,10 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     if let Some(name) = &args.collection {
         search.push(("collection_id", collection::id_of(&client, name).await?.to_string()));
     }
-    search.extend(args.search.clone().map(|words| ("q", words)));
+    if let Some(words) = &args.search {
+        client.catch_up().await?;
+        search.push(("q", words.clone()));
+    }
     if let Some(since) = &args.since {
         search.push(("from", time(since, SystemClock.now())?.to_string()));
     }

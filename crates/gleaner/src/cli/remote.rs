@@ -17,6 +17,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Imports of thousands of sources and polls that are waited for take their time.
 const WHOLE: Duration = Duration::from_secs(600);
 
+/// How often, and how long each time, a server is waited for that is asked too often.
+const TRIES: u32 = 20;
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
 /// A server and what lets in.
 pub(super) struct Remote {
     client: reqwest::Client,
@@ -33,18 +37,29 @@ impl Remote {
         Ok(Self { client, base: base.to_owned(), token: token.to_owned() })
     }
 
-    /// A request, and its status and body.
+    /// A request, and its status and body. Where the server asks for patience, it has it, for a while.
     pub(super) async fn ask(&self, method: Method, path: &str, sent: Sent) -> Result<(u16, Bytes), Failure> {
-        let request = self.client.request(method, format!("{}{path}", self.base));
-        let request = match sent {
-            Sent::Nothing => request,
-            Sent::Json(value) => request.header("content-type", "application/json").body(value.to_string()),
-            Sent::File(kind, bytes) => request.header("content-type", kind).body(bytes),
-        };
-        let response = self.send(request.timeout(WHOLE)).await?;
-        let status = response.status().as_u16();
-        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
-        Ok((status, body))
+        let mut tries = 0;
+        loop {
+            let request = self.client.request(method.clone(), format!("{}{path}", self.base));
+            let request = match sent.clone() {
+                Sent::Nothing => request,
+                Sent::Json(value) => {
+                    request.header("content-type", "application/json").body(value.to_string())
+                }
+                Sent::File(kind, bytes) => request.header("content-type", kind).body(bytes),
+            };
+            let response = self.send(request.timeout(WHOLE)).await?;
+            let status = response.status().as_u16();
+            match patience(&response).filter(|_| status == 429 && tries < TRIES) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => {
+                    let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+                    return Ok((status, body));
+                }
+            }
+            tries += 1;
+        }
     }
 
     /// Server-sent events, which have no end.
@@ -73,6 +88,12 @@ impl Remote {
             if error.is_timeout() { "it takes too long to answer".to_owned() } else { cause.to_string() };
         Failure::Unreachable(format!("cannot reach gleaner at {}: {why}; does it run there?", self.base))
     }
+}
+
+/// How long a server asks to be left alone; none where that is longer than anybody waits.
+fn patience(response: &reqwest::Response) -> Option<Duration> {
+    let seconds = response.headers().get("retry-after")?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds)).filter(|wait| *wait <= LONGEST_WAIT)
 }
 
 /// Redirects are not followed: the token is for that server alone.

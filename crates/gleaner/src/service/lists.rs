@@ -141,7 +141,7 @@ pub(super) fn read(
         }
         Format::Json => {
             let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-            lines.map(|(number, line)| of_line(number, line)).all(|given| give(given));
+            lines.map(|(number, line)| of_line(number, line)).all(give);
         }
     }
     Ok(())
@@ -155,7 +155,7 @@ fn of_line(line: u64, text: &str) -> Given {
     let mut fields = match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(fields)) => fields,
         Ok(_) => return bad("the line is no JSON object"),
-        Err(error) => return bad(&format!("the line is no JSON: {error}")),
+        Err(error) => return bad(&format!("the line is no JSON, from column {} on", error.column())),
     };
     fields.retain(|name, _| !LEARNED.contains(&name.as_str()));
     let url = fields.get("url").and_then(Value::as_str).map(|url| url.chars().take(4096).collect());

@@ -156,9 +156,10 @@ impl Service {
         Ok(Actor::local(self.store.user_named(name).await?))
     }
 
-    /// Numbers what has happened, where no server runs that does so all the time.
-    pub async fn number_events(&self) -> Result<(), ServiceError> {
+    /// Does once what a server does all the time: numbers what has happened, and makes posts known to the search.
+    pub async fn catch_up(&self) -> Result<(), ServiceError> {
         while self.store.number_events(1000).await? > 0 {}
+        while self.store.index_posts(100).await? > 0 {}
         Ok(())
     }
 

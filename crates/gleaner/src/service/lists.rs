@@ -125,7 +125,7 @@ pub(super) fn read(
     bytes: &[u8],
     content_type: &[u8],
     format: Option<Format>,
-    mut give: impl FnMut(Given) -> bool,
+    give: impl FnMut(Given) -> bool,
 ) -> Result<(), ServiceError> {
     let text = decode(bytes, content_type);
     let format = format.unwrap_or(match text.trim_start().chars().next() {

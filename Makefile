@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test setup check docs unit fuzz-api bench bench-claim year clean
+.PHONY: help test setup check docs unit fuzz-api bench bench-api bench-claim year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -26,6 +26,9 @@ fuzz-api: setup ## The API against its own document, 50,000 requests on each dat
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop: cold, unchanged, one new entry
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml
+
+bench-api: ## How fast the API lists 50 of 100,000 sources, beside a bare handler
+	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --api 100000
 
 bench-claim: ## What a claim costs: 1,000 due among 1,000,000 sources, on both databases
 	cargo run --release --locked --example claim_cost -- --sources 1000000

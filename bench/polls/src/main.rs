@@ -6,6 +6,7 @@
 //! their ratio: wall time on a busy machine says little. Absent on purpose: PostgreSQL, TLS, name resolution and
 //! compression, whose cost both would share.
 
+mod api;
 mod bare;
 mod child;
 mod database;
@@ -25,6 +26,7 @@ const HELP: &str = "\
 Measures gleaner beside a bare loop.
 
   --feeds N   so many feeds, nothing else, and no file written
+  --api N     only how fast the API lists fifty of so many sources, beside a bare handler
   --due N     only how much more 1,000 due sources cost among so many
 ";
 
@@ -35,6 +37,9 @@ fn main() -> ExitCode {
         ["child", ref rest @ ..] => run_child(rest).map(|()| true),
         [] => full(),
         ["--feeds", feeds] => feeds.parse().map_err(Into::into).and_then(only),
+        ["--api", sources] => {
+            sources.parse().map_err(Into::into).and_then(api::run).map(|it| report::judge(&it))
+        }
         ["--due", sources] => sources.parse().map_err(Into::into).and_then(rounds::run_due).map(told),
         _ => {
             print!("{HELP}");

@@ -15,7 +15,7 @@ struct Limit {
     most: Option<f64>,
 }
 
-const LIMITS: [Limit; 6] = [
+const LIMITS: [Limit; 8] = [
     at_least("cold_ratio", 0.6),
     at_least("unchanged_ratio", 0.6),
     at_least("one_new_ratio", 0.6),
@@ -23,6 +23,8 @@ const LIMITS: [Limit; 6] = [
     at_most("rss_mb", 150.0),
     // The same work; the rest is what a busy machine adds to one and not to the other.
     at_most("due_ratio_100k", 1.25),
+    at_least("api_ratio", 0.15),
+    at_most("api_p99_ms", 20.0),
 ];
 
 const fn at_least(name: &'static str, least: f64) -> Limit {

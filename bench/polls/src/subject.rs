@@ -57,7 +57,7 @@ impl Gleaner {
             chance: Chance::seeded(1),
             readers: Readers::default(),
             metrics: Default::default(),
-        committed: Default::default(),
+            committed: Default::default(),
         };
         let engine = Engine::new(context, "bench");
         Ok(Self { database: database.to_owned(), store, clock, engine, feeds: 0 })
@@ -106,6 +106,7 @@ pub(crate) fn source(url: &str, next_poll_at: Time) -> NewSource {
         canonical_url: link::canonical(url),
         host: HostKey { name: link::host(url).unwrap_or_default(), slot: 0 },
         next_poll_at,
+        enabled: true,
         settings: SourceSettings {
             collection_id: 1,
             url: url.to_owned(),

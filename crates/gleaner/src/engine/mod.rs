@@ -18,6 +18,7 @@ mod poll;
 mod record;
 mod reschedule;
 mod scheduler;
+mod sending;
 mod told;
 mod webhooks;
 mod x;

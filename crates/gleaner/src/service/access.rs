@@ -365,7 +365,7 @@ fn password_matches(password: &Secret, hash: Option<&str>) -> bool {
     PasswordHash::new(hash).is_ok_and(matches)
 }
 
-fn hashed(text: &str) -> String {
+pub(super) fn hashed(text: &str) -> String {
     hex(&Sha256::digest(text))
 }
 

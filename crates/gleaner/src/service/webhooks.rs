@@ -110,7 +110,7 @@ impl By<'_> {
             secret: seal_webhook_secret(&self.vault, self.actor.user_id, &secret)?,
             events: events.unwrap_or_default(),
             enabled: new.enabled,
-            progress: self.from_now().await?,
+            progress: self.as_of_now().await?,
             created_at: now,
             updated_at: now,
         };
@@ -138,7 +138,7 @@ impl By<'_> {
         webhook.updated_at = self.clock.now();
         let (woken, moved) = (webhook.enabled && !was.enabled, webhook.url != was.url);
         if woken {
-            webhook.progress = self.from_now().await?;
+            webhook.progress = self.as_of_now().await?;
         } else if moved {
             // What the old target did is not held against the new one.
             webhook.progress = Progress { last_seq: was.progress.last_seq, ..Progress::default() };
@@ -148,7 +148,7 @@ impl By<'_> {
         self.webhook(id).await
     }
 
-    async fn from_now(&self) -> Result<Progress, ServiceError> {
+    async fn as_of_now(&self) -> Result<Progress, ServiceError> {
         // What is committed by now belongs to the time before.
         let last_seq = self.outbox.number().await?;
         Ok(Progress { last_seq, ..Progress::default() })

@@ -1,6 +1,7 @@
 //! Lists, a page at a time, by a cursor that stays true when things are added meanwhile.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 /// How many a page has where nobody says.
@@ -13,6 +14,7 @@ const MOST: u32 = 500;
 #[into_params(parameter_in = Query)]
 pub struct Limit {
     /// How many to list; 50 where it is not said, 500 at most.
+    #[serde(default, deserialize_with = "within")]
     #[param(minimum = 1, maximum = 500)]
     pub limit: Option<u32>,
     /// Where to go on: `next_cursor` of the page before.
@@ -23,6 +25,15 @@ impl Limit {
     /// How many.
     pub fn count(&self) -> u32 {
         self.limit.unwrap_or(USUAL).clamp(1, MOST)
+    }
+}
+
+/// Reads how many to list, where that is neither none nor too many.
+pub(super) fn within<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    match Option::<u32>::deserialize(from)? {
+        Some(0) => Err(D::Error::custom("limit is at least 1")),
+        Some(limit) if limit > MOST => Err(D::Error::custom(format!("limit is at most {MOST}"))),
+        limit => Ok(limit),
     }
 }
 

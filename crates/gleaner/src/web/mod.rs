@@ -5,6 +5,7 @@
 
 pub mod api;
 mod auth;
+mod feeds;
 mod json;
 mod limits;
 mod list;
@@ -44,6 +45,7 @@ pub fn router(web: &Web) -> Router {
     let (api, _) = api::routes().split_for_parts();
     let limits = limits::Limits::new(web.service.config().api.requests_per_minute);
     api.layer(middleware::from_fn_with_state(web.clone(), repeat::once))
+        .merge(feeds::routes())
         .layer(middleware::from_fn_with_state(limits, limits::slow_down))
         .layer(middleware::from_fn_with_state(web.clone(), auth::let_in))
         .fallback(problem::no_such_route)

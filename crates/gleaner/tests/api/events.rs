@@ -105,6 +105,12 @@ impl Reader {
     }
 }
 
+async fn until_listed(api: &Api, count: usize) {
+    while api.get("/events").await.is(200)["items"].as_array().unwrap().len() < count {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 async fn events_are_listed_by_type_and_source_and_page(db: Database) {
     let api = Api::new(db).await;
     let source = add(&api.db, &[feed("a.example", "1")]).await[0];
@@ -116,7 +122,7 @@ async fn events_are_listed_by_type_and_source_and_page(db: Database) {
     }
     assert!(api.get("/events").await.is(200)["items"].as_array().unwrap().is_empty(), "not numbered yet");
     let _dispatcher = Dispatcher::of(&api.service);
-    while api.get("/events").await.body["items"].as_array().unwrap().len() < 6 {}
+    until_listed(&api, 6).await;
     let ids = async |query: &str| {
         let answer = api.get(&format!("/events?{query}")).await;
         let items = answer.is(200)["items"].as_array().unwrap().clone();
@@ -257,7 +263,7 @@ async fn a_stream_says_what_is_not_kept_any_more(db: Database) {
         api.service.tell(event("test.day", &json!({ "n": n }))).await.unwrap();
     }
     let _dispatcher = Dispatcher::of(&api.service);
-    while api.get("/events").await.body["items"].as_array().unwrap().len() < 5 {}
+    until_listed(&api, 5).await;
     let now = api.clock.now();
     let cleanup = Cleanup {
         articles_before: None,

@@ -6,6 +6,7 @@ mod client;
 mod doors;
 mod events;
 mod feed_active;
+mod feeds;
 mod import;
 mod polling;
 mod posts;

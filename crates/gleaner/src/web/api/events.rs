@@ -17,6 +17,7 @@ use utoipa_axum::routes;
 use crate::service::{EventQuery, EventStream, News, ServiceError, Told, ToldSource};
 use crate::web::auth::As;
 use crate::web::json::{Json, Query};
+use crate::web::list::within;
 use crate::web::{Limit, Page, Problem, Web};
 
 /// How often something is sent to a reader for whom there is nothing, so that nobody in between hangs up.
@@ -82,6 +83,7 @@ struct Which {
     #[param(inline)]
     order: Order,
     /// How many to list; 50 where it is not said, 500 at most.
+    #[serde(default, deserialize_with = "within")]
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
     /// Where to go on: `next_cursor` of the page before, or the id of an event.

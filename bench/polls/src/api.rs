@@ -1,0 +1,163 @@
+//! The API beside a bare handler: how many requests a second each answers, and how long the slowest take.
+//!
+//! One server after the other in a process of its own, the same body in both: a page of fifty sources of however many
+//! there are, read from the database each time, against the same bytes from memory. The same router layers (token,
+//! limits, metrics) are before the first and nothing before the second.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::routing::get;
+use gleaner::clock::{Chance, SystemClock};
+use gleaner::config::{Config, Flag, Inputs};
+use gleaner::service::{Scope, Service};
+use gleaner::store::{Options, open};
+use gleaner::web::{self, Web};
+use gleaner_core::time::Span;
+use tokio::net::TcpListener;
+
+use crate::Failed;
+use crate::report::Figure;
+use crate::subject::{begin, source};
+
+/// Clients at once.
+const CLIENTS: usize = 8;
+/// How long each server is asked.
+const DURATION: Duration = Duration::from_secs(4);
+/// How often the two take turns.
+const TURNS: usize = 3;
+
+/// What a server did.
+#[derive(Debug, Clone, Copy)]
+struct Speed {
+    per_second: f64,
+    p99_ms: f64,
+}
+
+/// Measures both, and says how they compare.
+pub(crate) fn run(sources: usize) -> Result<Vec<Figure>, Failed> {
+    let directory = tempfile::TempDir::new()?;
+    let database = directory.path().join("api.db").display().to_string();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let (api, token) = runtime.block_on(start(&database, sources))?;
+    let request = format!(
+        "GET /api/v1/sources?limit=50&cursor={} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\r\n",
+        sources / 2
+    );
+    let body = ask(&mut TcpStream::connect(api)?, &request)?;
+    let bare = runtime.block_on(start_bare(body.clone()))?;
+    let bare_request = "GET / HTTP/1.1\r\nhost: bench\r\n\r\n";
+    let (mut ratios, mut slowest) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        let (ours, theirs) = (load(api, &request)?, load(bare, bare_request)?);
+        eprintln!(
+            "50 of {sources} sources, {} bytes: {:.0}/s, p99 {:.1} ms; from memory {:.0}/s, p99 {:.1} ms",
+            body.len(),
+            ours.per_second,
+            ours.p99_ms,
+            theirs.per_second,
+            theirs.p99_ms
+        );
+        ratios.push(ours.per_second / theirs.per_second);
+        slowest.push(ours.p99_ms);
+    }
+    let median = crate::measure::median;
+    Ok(vec![("api_ratio".to_owned(), median(ratios)), ("api_p99_ms".to_owned(), median(slowest))])
+}
+
+async fn start(database: &str, sources: usize) -> Result<(SocketAddr, String), Failed> {
+    let store = open(&Options::new(database)).await?;
+    let all: Vec<_> =
+        (0..sources).map(|n| source(&format!("https://h{n}.example/feed.xml"), begin())).collect();
+    for some in all.chunks(1000) {
+        store.create_sources(some, begin()).await?;
+    }
+    let service = Arc::new(Service::new(store, config()?, Arc::new(SystemClock), Chance::new()));
+    let actor = service.local().await?;
+    let token = service.by(&actor).create_token("bench", &[Scope::Read], Span::from_days(1)).await?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let web = Web { service };
+    tokio::spawn(async move { web::serve(listener, &web, std::future::pending()).await });
+    Ok((address, token.secret.expose().to_owned()))
+}
+
+async fn start_bare(body: Vec<u8>) -> Result<SocketAddr, Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let body = bytes::Bytes::from(body);
+    let handler = get(move || {
+        let body = body.clone();
+        async move { ([("content-type", "application/json")], body) }
+    });
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/", handler)).await });
+    Ok(address)
+}
+
+fn config() -> Result<Config, Failed> {
+    let set = |assignment: String| Flag { name: "bench".into(), assignment };
+    let key = format!("store.key=\"{}\"", "ab".repeat(32));
+    let flags = vec![set(key), set("api.requests_per_minute=0".to_owned())];
+    let env = std::iter::once(("HOME".to_owned(), "/nowhere".to_owned())).collect();
+    let inputs = Inputs { file: None, env, flags, read: &|path| std::fs::read_to_string(path) };
+    Ok(Config::load(&inputs).map_err(|errors| errors.to_string())?.config)
+}
+
+/// Asks again and again, from several clients at once.
+fn load(server: SocketAddr, request: &str) -> Result<Speed, Failed> {
+    let stop = AtomicBool::new(false);
+    let begun = Instant::now();
+    let mut times: Vec<Duration> = std::thread::scope(|scope| -> Result<_, Failed> {
+        let client = || -> Result<Vec<Duration>, Failed> {
+            let mut stream = TcpStream::connect(server)?;
+            stream.set_nodelay(true)?;
+            let mut times = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                let asked = Instant::now();
+                ask(&mut stream, request)?;
+                times.push(asked.elapsed());
+            }
+            Ok(times)
+        };
+        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
+        std::thread::sleep(DURATION);
+        stop.store(true, Ordering::Relaxed);
+        let mut all = Vec::new();
+        for client in clients {
+            all.extend(client.join().map_err(|_| "a client panicked")??);
+        }
+        Ok(all)
+    })?;
+    let per_second = times.len() as f64 / begun.elapsed().as_secs_f64();
+    times.sort_unstable();
+    let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
+    Ok(Speed { per_second, p99_ms: p99.as_secs_f64() * 1000.0 })
+}
+
+/// One request on a kept connection; the body of its answer, which must be a good one.
+fn ask(stream: &mut TcpStream, request: &str) -> Result<Vec<u8>, Failed> {
+    stream.write_all(request.as_bytes())?;
+    let mut reader = BufReader::with_capacity(64 << 10, stream);
+    let (mut line, mut length) = (String::new(), 0);
+    reader.read_line(&mut line)?;
+    if !line.starts_with("HTTP/1.1 200") {
+        return Err(format!("the server said {}", line.trim()).into());
+    }
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse()?;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(body)
+}

@@ -1,0 +1,187 @@
+//! What is read by output feeds: the latest posts of a collection, and what broke and healed.
+
+use gleaner_core::time::{Span, Time};
+use sha2::{Digest as _, Sha256};
+
+use super::access::hashed;
+use super::{Actor, By, EventQuery, Scope, Service, ServiceError, Told};
+use crate::read;
+use crate::store::{Post, SourceName, TokenKind};
+
+/// The longest HTML of a post that a feed repeats; of a longer one, the text is shown.
+const HTML_BYTES: usize = 100_000;
+/// How much of a text is shown.
+const TEXT_CHARS: usize = 20_000;
+/// How much of a text stands for a title that is missing.
+const TITLE_CHARS: usize = 80;
+
+/// What an output feed shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputFeed {
+    /// What it is called.
+    pub title: String,
+    /// Tells it from all others; it does not change.
+    pub id: String,
+    /// When anything in it last changed.
+    pub updated_at: Time,
+    /// The newest first.
+    pub items: Vec<FeedItem>,
+}
+
+/// Something in an output feed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedItem {
+    /// Tells it from all others; it does not change.
+    pub id: String,
+    /// A line.
+    pub title: String,
+    /// Where it is read.
+    pub url: Option<String>,
+    /// Who wrote it.
+    pub author: Option<String>,
+    /// What it came from, by name.
+    pub source: Option<String>,
+    /// When it was published.
+    pub published_at: Option<Time>,
+    /// When it was stored, or last changed.
+    pub updated_at: Time,
+    /// What it says.
+    pub content: FeedContent,
+}
+
+/// What an item says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FeedContent {
+    /// HTML without anything that acts.
+    Html(String),
+    /// Plain text.
+    Text(String),
+}
+
+impl Service {
+    /// Whom a feed's token lets read.
+    pub async fn feed_reader(&self, token: &str) -> Result<Actor, ServiceError> {
+        let unknown =
+            || ServiceError::Unauthenticated("the feed's token is not valid, or not any more".into());
+        let now = self.clock.now();
+        let found = self.store.token(TokenKind::Feed, &hashed(token)).await?;
+        let (token, user) = found.filter(|(token, _)| token.token.expires_at > now).ok_or_else(unknown)?;
+        if token.last_used_at.is_none_or(|used| now.since(used) >= Span::from_mins(1)) {
+            self.store.touch_token(token.id, now).await?;
+        }
+        Ok(Actor::by_token(user, vec![Scope::Read], token.id))
+    }
+}
+
+impl By<'_> {
+    /// The latest posts of a collection.
+    pub async fn collection_feed(&self, name: &str, limit: u32) -> Result<OutputFeed, ServiceError> {
+        let found = self.collections().await?.into_iter().find(|collection| collection.name == name);
+        let collection = found.ok_or_else(|| ServiceError::missing("collection", name))?;
+        let posts = self.store.latest_posts(collection.id, limit).await?;
+        let mut ids: Vec<i64> = posts.iter().map(|post| post.source_id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let sources = self.store.source_names(&ids).await?;
+        let updated_at = posts.iter().map(|post| post.updated_at).max().unwrap_or(collection.created_at);
+        // Cleaning takes its time, and is nothing for the async threads.
+        let made = tokio::task::spawn_blocking(move || {
+            posts.into_iter().map(|post| item(&post, sources.get(&post.source_id))).collect()
+        });
+        let interrupted = |_| ServiceError::conflict("interrupted", "gleaner is stopping; try again");
+        let items = made.await.map_err(interrupted)?;
+        let id = urn(&format!("collection {} {}", collection.id, collection.created_at));
+        Ok(OutputFeed { title: collection.name, id, updated_at, items })
+    }
+
+    /// What broke and what healed, in words.
+    pub async fn events_feed(&self, limit: u32) -> Result<OutputFeed, ServiceError> {
+        let query = EventQuery { kinds: "source.*,webhook.*,import.*".to_owned(), source_id: None };
+        let events = self.events(&query, None, limit).await?;
+        let updated_at = events.iter().map(|told| told.created_at).max().unwrap_or(Time::from_millis(0));
+        let items = events.iter().map(event_item).collect();
+        Ok(OutputFeed {
+            title: "What broke and what healed".to_owned(),
+            id: urn("events"),
+            updated_at,
+            items,
+        })
+    }
+}
+
+fn item(post: &Post, source: Option<&SourceName>) -> FeedItem {
+    let content = &post.content;
+    let title = content.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    FeedItem {
+        id: urn(&format!("post {} {} {}", post.source_id, post.id, content.guid)),
+        title: title.map_or_else(|| short(&content.body, TITLE_CHARS), |title| short(title, TEXT_CHARS)),
+        url: content.url.clone().filter(|url| is_web_address(url)),
+        author: content.author.as_deref().map(|author| short(author, TITLE_CHARS)),
+        source: source.map(|source| source.name.clone().unwrap_or_else(|| source.url.clone())),
+        published_at: content.published_at,
+        updated_at: post.updated_at,
+        content: match &content.raw_content {
+            Some(html) if html.len() <= HTML_BYTES => FeedContent::Html(cleaned(html)),
+            _ => FeedContent::Text(short(&content.body, TEXT_CHARS)),
+        },
+    }
+}
+
+/// HTML without scripts, styles and the like; first made shallow, since others choose how deep it is.
+fn cleaned(html: &str) -> String {
+    ammonia::clean(&read::tree::parse(html).html())
+}
+
+fn event_item(told: &Told) -> FeedItem {
+    let text = |key: &str| told.data.get(key).and_then(|value| value.as_str());
+    let source = told.source.as_ref();
+    let url = source.and_then(|source| source.url.clone());
+    let named = source.and_then(|source| source.name.clone()).or_else(|| url.clone());
+    let name = named.clone().or_else(|| text("name").map(str::to_owned)).unwrap_or_else(|| "it".to_owned());
+    let reason = text("reason").or(text("error")).unwrap_or("no reason is known");
+    let title = match told.kind.as_str() {
+        "source.failing" => format!("{name} fails: {reason}"),
+        "source.quarantined" => format!("{name} was set aside: {reason}"),
+        "source.recovered" => format!("{name} works again"),
+        "source.disabled" => format!("{name} was disabled: {reason}"),
+        "source.enabled" => format!("{name} was enabled"),
+        "source.dormant" => format!("{name} has failed for so long that a person should look: {reason}"),
+        "webhook.failing" => format!("The webhook {name} fails, and events are given up: {reason}"),
+        "webhook.recovered" => format!("The webhook {name} works again"),
+        "import.finished" => "An import has finished".to_owned(),
+        other => other.to_owned(),
+    };
+    let next = text("next_poll_at").map(|at| format!(" It is asked again at {at}."));
+    let where_it_is = url.as_deref().map(|url| format!(" {url}")).unwrap_or_default();
+    let content = format!("{title}.{}{where_it_is}", next.unwrap_or_default());
+    FeedItem {
+        id: urn(&format!("event {} {}", told.id, told.created_at)),
+        title: short(&title, 500),
+        url: url.filter(|url| is_web_address(url)),
+        author: None,
+        source: named.map(|name| short(&name, 500)),
+        published_at: Some(told.created_at),
+        updated_at: told.created_at,
+        content: FeedContent::Text(short(&content, TEXT_CHARS)),
+    }
+}
+
+/// A name for something that no other thing has, as a UUID made from what it is.
+fn urn(what: &str) -> String {
+    let hash = Sha256::digest(format!("gleaner {what}"));
+    let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let (a, b, c, d, e) = (&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..]);
+    // Version 8: made in a way of its own.
+    format!("urn:uuid:{a}-{b}-8{c}-8{d}-{e}")
+}
+
+fn short(text: &str, most: usize) -> String {
+    let mut chars = text.chars();
+    let kept: String = chars.by_ref().take(most).collect();
+    if chars.next().is_some() { format!("{kept}…") } else { kept }
+}
+
+/// Whether a link leads to a page: others are code, or open something on the reader's machine.
+fn is_web_address(url: &str) -> bool {
+    url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}

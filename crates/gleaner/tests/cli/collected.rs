@@ -49,11 +49,7 @@ fn posts_are_listed_and_searched(site: &Site) {
     let id = site.run(&["posts", "--json", "--search", "whales"]).ok();
     let id = serde_json::from_str::<serde_json::Value>(&id).unwrap()["id"].to_string();
     let post = site.run(&["posts", &id]).ok();
-    assert_eq!(
-        post,
-        "Whales sing\nhttps://a.example/1\n\nDeep in the sea[2J.\n".replace('[', " ["),
-        "{post:?}"
-    );
+    assert_eq!(post, "Whales sing\nhttps://a.example/1\n\nDeep in the sea[2J.\n");
     site.run(&["posts", "99"]).failed(3);
     let since = site.run(&["posts", "--since", "yesterday"]).failed(2);
     assert!(since.starts_with("error: --since yesterday: it is a time such as 2026-11-15"), "{since}");

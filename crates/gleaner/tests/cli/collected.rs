@@ -76,6 +76,8 @@ fn events_are_listed(site: &Site) {
 }
 
 fn events_are_followed(site: &Site) {
+    // The database is made before two processes want it at once.
+    assert_eq!(site.run(&["events"]).ok(), "nothing has happened yet\n");
     let mut command = site.command(&["events", "--follow", "--json", "--type", "import.finished"]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();

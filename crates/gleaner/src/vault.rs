@@ -145,6 +145,23 @@ impl Vault {
         Ok(mac.finalize().into_bytes().into())
     }
 
+    /// Whether the key is there and can be used; where it is still to be made, it is not.
+    pub fn is_there(&self) -> Result<bool, VaultError> {
+        match self.key(false) {
+            Ok(_) => Ok(true),
+            Err(VaultError::Missing { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The file that holds the key, if a file does.
+    pub fn file(&self) -> Option<&std::path::Path> {
+        match &self.place {
+            Place::File(path) => Some(path),
+            Place::Given(_) | Place::Nowhere => None,
+        }
+    }
+
     /// The key that is there or, where `make` says so, may be made. A failure is not kept: somebody may have put it
     /// right.
     fn key(&self, make: bool) -> Result<&Key, VaultError> {

@@ -1,4 +1,4 @@
-//! Who may use whom: `core <- {fetch, read, store} <- engine <- service <- {web, cli} <- main`.
+//! Who may use whom: `core <- {fetch, read, store} <- engine <- service <- web <- cli <- main`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,10 +1,10 @@
 //! `gleaner add`: a source, by its URL.
 
-use gleaner_core::source::{Interval, Kind};
-use gleaner_core::time::Span;
+use gleaner_core::source::Kind;
+use serde_json::{Value, json};
 
-use super::{Context, Failure};
-use crate::service::NewSource;
+use super::show::text;
+use super::{Context, Failure, collection};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -40,38 +40,45 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+    let client = context.client().await?;
     let is_x = gleaner_core::x::timeline_url(&args.url).is_ok();
-    let source = NewSource {
-        kind: args.kind.unwrap_or(if is_x { Kind::X } else { Kind::Feed }),
-        name: args.name.clone(),
-        collection: args.collection.clone(),
-        interval: args.interval.map_or(Interval::Default, Interval::Minutes),
-        poll_delay: args.delay.map(|seconds| Span::from_secs(seconds.into())),
-        policy: args.policy.clone(),
-        backfill: !args.no_backfill,
-        ..NewSource::feed(&args.url)
+    let kind = args.kind.unwrap_or(if is_x { Kind::X } else { Kind::Feed });
+    let mut fields = json!({ "url": args.url, "kind": kind, "backfill": !args.no_backfill });
+    let mut set = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            fields[name] = value;
+        }
     };
-    let local = context.service().await?;
-    let actor = local.local().await?;
-    let service = local.by(&actor);
-    let added = if args.unchecked { service.add(&source).await? } else { service.add_found(&source).await? };
+    set("name", args.name.clone().map(Value::from));
+    set("poll_interval_minutes", args.interval.map(Value::from));
+    set("poll_delay_seconds", args.delay.map(Value::from));
+    set("policy", args.policy.clone().map(Value::from));
+    if let Some(name) = &args.collection {
+        set("collection_id", Some(collection::id_of(&client, name).await?.into()));
+    }
+    let added = match args.unchecked {
+        true => client.post("/sources", fields).await.map(|source| json!({ "source": source, "note": null })),
+        false => client.post("/sources/find", fields).await,
+    };
+    let (source, is_new, note) = match added {
+        Ok(added) => (added["source"].clone(), true, added["note"].as_str().map(str::to_owned)),
+        // To be there is all that was asked.
+        Err(Failure::Refused { id: Some(id), code, .. }) if code == "duplicate" => {
+            (client.get(&format!("/sources/{id}")).await?, false, None)
+        }
+        Err(failure) => return Err(failure),
+    };
     if args.json {
-        let note = added.note;
-        let told =
-            serde_json::json!({ "id": added.id, "is_new": added.is_new, "url": added.url, "note": note });
-        writeln!(context.out, "{told}")?;
-        return Ok(());
+        let told = json!({ "id": source["id"], "is_new": is_new, "url": source["url"], "note": note });
+        return Ok(writeln!(context.out, "{told}")?);
     }
-    if added.is_new {
-        writeln!(
-            context.out,
-            "added {} as source {}; a running gleaner polls it within a second",
-            added.url, added.id
-        )?;
+    let (id, url) = (text(&source, "id"), text(&source, "url"));
+    if is_new {
+        writeln!(context.out, "added {url} as source {id}; a running gleaner polls it within a second")?;
     } else {
-        writeln!(context.out, "{} is there already, as source {}", added.url, added.id)?;
+        writeln!(context.out, "{} is there already, as source {id}", args.url)?;
     }
-    if let Some(note) = added.note {
+    if let Some(note) = note {
         writeln!(context.out, "note: {note}")?;
     }
     Ok(())

@@ -1,14 +1,18 @@
 //! `gleaner key`: users' keys for services, which are set and never shown.
 
-use std::io::{IsTerminal as _, Read as _};
+use serde_json::json;
 
-use super::{Context, Failure};
-use crate::config::secret::Secret;
+use super::client::{Client, segment};
+use super::show::text;
+use super::{Context, Failure, ask};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
+    /// For programs: JSON instead of words
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -25,42 +29,56 @@ enum Action {
 struct Whose {
     /// What the key is for: x
     service: String,
-    /// Whose key; it serves the collections that the user owns
-    #[arg(long, default_value = "admin")]
-    user: String,
+    /// Whose key; it serves the collections that the user owns [default: admin, with --server whose token it is]
+    #[arg(long)]
+    user: Option<String>,
 }
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
-    let local = context.service().await?;
-    let actor = local.local().await?;
-    let service = local.by(&actor);
+    let (Action::Set(whose) | Action::Show(whose) | Action::Remove(whose)) = &args.action;
+    let (client, user) = as_owner(whose, context).await?;
+    let name = &whose.service;
+    let path = format!("/keys/{}", segment(name));
     match &args.action {
-        Action::Set(Whose { service: name, user }) => {
-            let woken = service.set_key(user, name, &read()?).await?;
-            writeln!(
-                context.out,
-                "{user}'s key for {name} is set; {woken} sources that waited for it are due"
-            )?;
+        Action::Set(_) => {
+            // Not by argument: those are for everybody on the machine to see.
+            let key = ask::secret(&format!("{user}'s key for {name}"))?;
+            let set = client.put(&path, json!({ "key": key.expose() })).await?;
+            let woken = text(&set, "woken");
+            let words = format!("{user}'s key for {name} is set; {woken} sources that waited for it are due");
+            context.say(args.json, &set, &words)
         }
-        Action::Show(Whose { service: name, user }) => {
-            let has = if service.has_key(user, name).await? { "a" } else { "no" };
-            writeln!(context.out, "{user} has {has} key for {name}")?;
+        Action::Show(_) => {
+            let key = client.all("/keys").await?.into_iter().find(|key| key["service"] == name.as_str());
+            let has = if key.is_some() { "a" } else { "no" };
+            let told = key.unwrap_or_else(|| json!({ "service": name, "updated_at": null }));
+            context.say(args.json, &told, &format!("{user} has {has} key for {name}"))
         }
-        Action::Remove(Whose { service: name, user }) => {
-            let removed = if service.remove_key(user, name).await? { "removed" } else { "not there" };
-            writeln!(context.out, "{user}'s key for {name} is {removed}")?;
+        Action::Remove(_) => {
+            let removed = match client.delete(&path).await {
+                Ok(_) => true,
+                Err(Failure::Refused { status: 404, .. }) => false,
+                Err(failure) => return Err(failure),
+            };
+            let words = if removed { "removed" } else { "not there" };
+            let told = json!({ "service": name, "removed": removed });
+            context.say(args.json, &told, &format!("{user}'s key for {name} is {words}"))
         }
     }
-    Ok(())
 }
 
-/// Not by argument: those are for everybody on the machine to see.
-fn read() -> Result<Secret, Failure> {
-    if std::io::stdin().is_terminal() {
-        super::complain("paste the key, then press Enter and Ctrl-D");
+/// Keys are set by their owner alone; who is at the machine can be anybody.
+async fn as_owner(whose: &Whose, context: &Context<'_>) -> Result<(Client, String), Failure> {
+    if context.server.url.is_none() {
+        let user = whose.user.clone().unwrap_or_else(|| "admin".to_owned());
+        return Ok((Client::local_as(&context.loaded.config, &user).await?, user));
     }
-    let mut text = String::new();
-    let read = std::io::stdin().take(64 * 1024).read_to_string(&mut text);
-    read.map_err(|error| Failure::Usage(format!("the key cannot be read from standard input: {error}")))?;
-    Ok(Secret::new(text))
+    let client = context.client().await?;
+    let me = text(&client.get("/me").await?, "name");
+    match &whose.user {
+        Some(user) if *user != me => Err(Failure::NotLetIn(format!(
+            "the keys of {user} are set by {user} alone, and this token is {me}'s"
+        ))),
+        _ => Ok((client, me)),
+    }
 }

@@ -3,16 +3,38 @@
 //! What goes wrong becomes an exit code in one place, [`Failure`]. Absent on purpose: rules of its own.
 
 mod add;
+mod ask;
+mod backup;
+mod client;
+mod collection;
+mod completions;
 mod config;
+mod context;
+mod doctor;
+mod edit;
+mod events;
+mod explain;
 mod extract;
+mod failure;
+mod import;
 mod key;
 mod links;
 mod list;
+mod load;
+mod manage;
 mod paint;
 mod policy;
+mod poll;
+mod posts;
+mod progress;
+mod remote;
 mod serve;
+mod show;
+mod source;
 mod table;
+mod token;
 mod try_url;
+mod user;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -20,25 +42,23 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::config::dirs::{self, Env};
-use crate::config::{CONFIG_VARIABLE, Config, ENV_PREFIX, File, Flag, Inputs, Loaded};
-use crate::service::{Service, ServiceError};
+use crate::config::dirs::Env;
+use crate::config::secret::Secret;
+use context::{Context, Server, TOKEN_VARIABLE};
+pub use failure::Failure;
 use paint::Paint;
 
 const AFTER_HELP: &str = "\
 Settings come from the config file, GLEANER_… variables (GLEANER_SOURCE__MAX_FAILURES=3) and --set, the last
 winning. `gleaner config` lists all of them.
 
-Exit codes:
-  0  done
-  1  failed; the message says at what
-  2  wrong usage or configuration; nothing was done";
+Commands work on the configured database itself; with --server, on a gleaner that runs elsewhere.";
 
 /// A self-healing source poller.
 #[derive(Parser)]
-#[command(name = "gleaner", version, after_help = AFTER_HELP, subcommand_required = true)]
+#[command(name = "gleaner", version, subcommand_required = true)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -56,6 +76,12 @@ struct Global {
     /// Set something for this run, as in --set source.max_failures=3; may be repeated
     #[arg(long, global = true, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Ask a gleaner that runs there, instead of the database
+    #[arg(long, global = true, value_name = "URL")]
+    server: Option<String>,
+    /// What holds the access token for --server [default: $GLEANER_TOKEN, else it is asked for]
+    #[arg(long, global = true, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -70,59 +96,52 @@ enum Command {
     Links(links::Args),
     /// Add a source
     Add(add::Args),
+    /// Change what is said about a source
+    Edit(edit::Args),
+    /// Enable sources, or end their quarantine; they are polled at once
+    Enable(manage::Enable),
+    /// Disable sources, until somebody enables them
+    Disable(manage::Disable),
+    /// Remove sources with their posts and history
+    Remove(manage::Remove),
+    /// Add the sources of a list: OPML, or a JSON object a line
+    Import(import::Import),
+    /// Write sources as a list
+    Export(import::Export),
     /// List sources, and how they are
     List(list::Args),
+    /// Show a source and its latest polls
+    Show(explain::Args),
+    /// Poll sources now
+    Poll(poll::Args),
+    /// List posts, or show one
+    Posts(posts::Args),
+    /// Explain why a source is where it is, and what would change it
+    Explain(explain::Args),
+    /// List what happened, or follow it as it happens
+    Events(events::Args),
     /// Users' keys for services such as X: set, asked after, removed
     Key(key::Args),
+    /// Users: added, listed, removed, their passwords, links to log in
+    User(user::Args),
+    /// Access tokens: made, listed, revoked
+    Token(token::Args),
+    /// Collections: made, listed, renamed, removed
+    Collection(collection::Args),
     /// Print the configuration in effect, and where each value came from
     Config(config::Args),
     /// Look at policies: what failures do to sources
     Policy(policy::Args),
-}
-
-/// Why a command did not do what it was asked; the one place that knows exit codes.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// Something asked for does not exist or does not go together.
-    #[error("{0}")]
-    Usage(String),
-    /// The configuration is wrong.
-    #[error("the configuration is wrong:\n{0}")]
-    Config(String),
-    /// What was asked for could not be done.
-    #[error(transparent)]
-    Service(#[from] ServiceError),
-    /// Standard input cannot be read.
-    #[error("cannot read the input: {0}")]
-    Input(#[source] io::Error),
-    /// Standard output cannot be written to.
-    #[error("cannot write the output: {0}")]
-    Output(#[from] io::Error),
-}
-
-impl Failure {
-    /// What the process ends with.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Usage(_) | Self::Config(_) => 2,
-            Self::Service(ServiceError::Invalid(_)) => 2,
-            Self::Service(_) | Self::Input(_) | Self::Output(_) => 1,
-        }
-    }
-}
-
-/// What a command works with.
-struct Context<'a> {
-    loaded: Loaded,
-    out: &'a mut dyn Write,
-    paint: Paint,
-}
-
-impl Context<'_> {
-    /// The service over the configured database.
-    async fn service(&self) -> Result<Service, Failure> {
-        Ok(Service::open(self.loaded.config.clone()).await?)
-    }
+    /// Check that everything is there that gleaner needs, and say what to do where it is not
+    Doctor(doctor::Args),
+    /// Copy the database into a file, while gleaner runs
+    Backup(backup::Backup),
+    /// Put such a copy in the database's place
+    Restore(backup::Restore),
+    /// Print a script that completes commands in a shell
+    Completions(completions::Completions),
+    /// Write manual pages
+    Man(completions::Man),
 }
 
 /// Runs what waits for others.
@@ -130,12 +149,18 @@ fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failu
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
 }
 
+/// The command line as clap knows it.
+fn command() -> clap::Command {
+    Cli::command().after_help(format!("{AFTER_HELP}\n\n{}", failure::EXIT_CODES))
+}
+
 /// Runs gleaner with the process's arguments and environment.
 pub fn main(
     args: impl IntoIterator<Item = OsString>,
     vars: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let cli = command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match cli {
         Ok(cli) => cli,
         Err(error) => {
             // A closed pipe is no reason to fail differently.
@@ -144,7 +169,7 @@ pub fn main(
             return if asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
         }
     };
-    match environment(vars).and_then(|env| run(&cli, env)) {
+    match load::environment(vars).and_then(|env| run(cli, env)) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads has read enough: `gleaner config | head`.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -155,74 +180,61 @@ pub fn main(
     }
 }
 
-fn run(cli: &Cli, env: Env) -> Result<(), Failure> {
+fn run(cli: Cli, mut env: Env) -> Result<(), Failure> {
     let paint = Paint::new(io::stdout().is_terminal(), &env);
-    let loaded = load(&cli.global, env)?;
+    // The one variable besides the config file's that is no setting.
+    let token = env.remove(TOKEN_VARIABLE).filter(|token| !token.is_empty()).map(Secret::new);
+    let Global { config, set, server, token_file } = cli.global;
+    let loaded = match (load::config(config.as_ref(), &set, env), &cli.command) {
+        (Err(Failure::Config(why)), Command::Doctor(args)) => {
+            return doctor::of_config(args, &why, &mut io::stdout());
+        }
+        (loaded, _) => loaded?,
+    };
     for warning in &loaded.warnings {
         complain(&format!("warning: {warning}"));
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut context = Context { loaded, out: &mut out, paint };
-    match &cli.command {
-        Command::Config(args) => config::run(args, &mut context)?,
-        Command::Policy(args) => policy::run(args, &mut context)?,
-        Command::Serve(args) => block_on(serve::run(args, &mut context))?,
-        Command::Try(args) => block_on(try_url::run(args, &mut context))?,
-        Command::Extract(args) => block_on(extract::run(args, &mut context))?,
-        Command::Links(args) => block_on(links::run(args, &mut context))?,
-        Command::Add(args) => block_on(add::run(args, &mut context))?,
-        Command::List(args) => block_on(list::run(args, &mut context))?,
-        Command::Key(args) => block_on(key::run(args, &mut context))?,
-    }
+    let server = Server { url: server, token_file, token };
+    let mut context = Context { loaded, out: &mut out, paint, server };
+    block_on(dispatch(&cli.command, &mut context))?;
     Ok(out.flush()?)
+}
+
+async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Failure> {
+    match command {
+        Command::Config(args) => config::run(args, context),
+        Command::Policy(args) => policy::run(args, context),
+        Command::Serve(args) => serve::run(args, context).await,
+        Command::Try(args) => try_url::run(args, context).await,
+        Command::Extract(args) => extract::run(args, context).await,
+        Command::Links(args) => links::run(args, context).await,
+        Command::Add(args) => add::run(args, context).await,
+        Command::Edit(args) => edit::run(args, context).await,
+        Command::Enable(args) => manage::enable(args, context).await,
+        Command::Disable(args) => manage::disable(args, context).await,
+        Command::Remove(args) => manage::remove(args, context).await,
+        Command::Import(args) => import::import(args, context).await,
+        Command::Export(args) => import::export(args, context).await,
+        Command::List(args) => list::run(args, context).await,
+        Command::Show(args) => explain::show(args, context).await,
+        Command::Poll(args) => poll::run(args, context).await,
+        Command::Posts(args) => posts::run(args, context).await,
+        Command::Events(args) => events::run(args, context).await,
+        Command::Explain(args) => explain::explain(args, context).await,
+        Command::Key(args) => key::run(args, context).await,
+        Command::User(args) => user::run(args, context).await,
+        Command::Token(args) => token::run(args, context).await,
+        Command::Collection(args) => collection::run(args, context).await,
+        Command::Doctor(args) => doctor::run(args, context).await,
+        Command::Backup(args) => backup::backup(args, context).await,
+        Command::Restore(args) => backup::restore(args, context).await,
+        Command::Completions(args) => completions::completions(args, context),
+        Command::Man(args) => completions::man(args, context),
+    }
 }
 
 /// Says something on standard error; where that is closed there is nobody to tell.
 fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// The environment as text. What is not text is passed over, unless it was meant for gleaner.
-fn environment(vars: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Env, Failure> {
-    let mut env = Env::new();
-    for (name, value) in vars {
-        match (name.into_string(), value.into_string()) {
-            (Ok(name), Ok(value)) => {
-                env.insert(name, value);
-            }
-            (Ok(name), Err(_)) if name.starts_with(ENV_PREFIX) => {
-                return Err(Failure::Config(format!("{name}: the value is not UTF-8 text")));
-            }
-            _ => {}
-        }
-    }
-    Ok(env)
-}
-
-fn load(global: &Global, env: Env) -> Result<Loaded, Failure> {
-    let file = config_file(global, &env)?;
-    let flags = global.set.iter().map(|set| Flag { name: "--set".to_owned(), assignment: set.clone() });
-    let inputs = Inputs { file, env, flags: flags.collect(), read: &|path| std::fs::read_to_string(path) };
-    Config::load(&inputs).map_err(|errors| Failure::Config(errors.to_string()))
-}
-
-/// The config file: one that was named must be there, the usual one need not.
-fn config_file(global: &Global, env: &Env) -> Result<Option<File>, Failure> {
-    let variable = env.get(CONFIG_VARIABLE).filter(|path| !path.is_empty());
-    let (path, named) = match (&global.config, variable) {
-        (Some(path), _) => (path.clone(), Some("--config")),
-        (None, Some(path)) => (PathBuf::from(path), Some(CONFIG_VARIABLE)),
-        (None, None) => match dirs::config_file(env) {
-            Some(path) => (path, None),
-            None => return Ok(None),
-        },
-    };
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(File { path, text })),
-        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => {
-            let by = named.map(|by| format!(" (named by {by})")).unwrap_or_default();
-            Err(Failure::Config(format!("{}{by}: cannot be read: {error}", path.display())))
-        }
-    }
 }

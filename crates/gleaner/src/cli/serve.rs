@@ -3,12 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use sd_notify::NotifyState;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use sd_notify::NotifyState;
-
-use super::{Context, Failure};
+use super::{Context, Failure, client};
 use crate::service::Service;
 use crate::web::{self, Web};
 
@@ -22,10 +21,11 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
     let (engine, sender) = (service.engine(&owner)?, service.sender(&owner)?);
     let config = &context.loaded.config;
     let listener = listen(config.api.listen).await?;
-    let base = config.api.public_url.as_ref().map_or_else(
-        || format!("http://{}", config.api.listen),
-        |url| url.as_str().trim_end_matches('/').to_owned(),
-    );
+    let base = match &config.api.public_url {
+        Some(_) => client::base(config),
+        // Which may be another port than was asked for: 0 takes any that is free.
+        None => format!("http://{}", listener.local_addr()?),
+    };
     let store = config.store.url.to_string();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), store, api = base, "gleaner is polling");
     if let Some(code) = service.first_login_code().await? {

@@ -1,5 +1,7 @@
 //! `gleaner try`: what a URL is, and what would be stored of it.
 
+use serde_json::json;
+
 use super::table::{aligned, shortened};
 use super::{Context, Failure};
 use crate::service::{Trial, TrialEntry, TrialFeed, try_url};
@@ -14,7 +16,15 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
-    let trial = try_url(&context.loaded.config, &args.url).await?;
+    // Only the server knows what it can reach; here it needs no database.
+    let trial = match &context.server.url {
+        Some(_) => {
+            let told = context.client().await?.post("/try", json!({ "url": args.url })).await?;
+            let odd = |error| Failure::Failed(format!("the server's answer cannot be read: {error}"));
+            serde_json::from_value(told).map_err(odd)?
+        }
+        None => try_url(&context.loaded.config, &args.url).await?,
+    };
     if args.json {
         let text = serde_json::to_string_pretty(&trial).unwrap_or_default();
         writeln!(context.out, "{text}")?;

@@ -7,7 +7,8 @@
 //! `GLEANER_SOURCE__POLL_INTERVAL_MINUTES=15`. Its value is read as TOML where it is TOML and as text where it is
 //! not; lists may be plain, with commas; an empty variable counts as not set. Names in keys become lower case;
 //! most shells take no dots in variables, so hosts are better named in the file or by `--set`.
-//! [`CONFIG_VARIABLE`] is the only variable of that prefix which is no setting. A setting that is secret or may
+//! [`CONFIG_VARIABLE`] is the only variable of that prefix which is no setting (the command line takes out its own,
+//! `GLEANER_TOKEN`, before). A setting that is secret or may
 //! hold credentials can be given as the path of a file, by the same key with `_file` appended.
 //!
 //! Absent on purpose: reading the process's environment (it arrives as a value), async, the database.

@@ -61,6 +61,7 @@ pub struct Fetcher {
     pooled: reqwest::Client,
     /// Makes a new one each time.
     fresh: reqwest::Client,
+    resolver: Resolver,
     allow: Arc<Allow>,
     now: Arc<Now>,
     timeout: Span,
@@ -100,6 +101,7 @@ impl Fetcher {
         Ok(Self {
             pooled: build(2)?,
             fresh: build(0)?,
+            resolver,
             allow,
             now,
             timeout: config.timeout,
@@ -114,6 +116,11 @@ impl Fetcher {
     /// The private networks that are open, for whoever checks a URL before it is stored.
     pub fn allow(&self) -> &Allow {
         &self.allow
+    }
+
+    /// The addresses of a name, as a fetch would find them.
+    pub async fn addresses(&self, host: &str) -> Result<Vec<std::net::IpAddr>, Failed> {
+        Ok(self.resolver.guarded(host).await?)
     }
 
     /// Fetches a document, or says why there is none.

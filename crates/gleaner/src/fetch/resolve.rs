@@ -65,7 +65,8 @@ impl Resolver {
         Ok(Self { inner: Arc::new(builder.build()?), allow, limit, trusted: trusted.map(Arc::from) })
     }
 
-    async fn guarded(&self, host: &str) -> Result<Vec<IpAddr>, Fault> {
+    /// The addresses of a name, all of which may be reached.
+    pub(super) async fn guarded(&self, host: &str) -> Result<Vec<IpAddr>, Fault> {
         let found = self.addresses(host).await?;
         if self.trusted.as_deref() != Some(host) {
             for ip in &found {

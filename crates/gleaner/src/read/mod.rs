@@ -10,6 +10,7 @@ mod element;
 pub mod feed;
 mod html;
 pub mod links;
+pub mod opml;
 pub mod text;
 pub mod tree;
 pub mod watchlist;

@@ -33,6 +33,14 @@ pub enum ServiceError {
     /// The HTTP client cannot be set up.
     #[error(transparent)]
     Client(#[from] Unusable),
+    /// A file cannot be read or written.
+    #[error("{}: {why}", path.display())]
+    File {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// What the system says.
+        why: String,
+    },
     /// What was given is wrong; all of it is told at once.
     #[error("{}", Wrongs(.0))]
     Invalid(Vec<Wrong>),

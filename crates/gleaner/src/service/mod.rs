@@ -4,8 +4,10 @@
 
 mod access;
 mod actor;
+mod backup;
 mod bulk;
 mod content;
+mod doctor;
 mod edit;
 mod error;
 mod events;
@@ -13,12 +15,15 @@ mod explain;
 mod extraction;
 mod feeds;
 mod fields;
+mod find;
 mod hand;
 mod health;
 mod hosts;
+mod import;
 mod jwt;
 mod keys;
 mod links;
+mod lists;
 mod people;
 mod polling;
 mod repeat;
@@ -40,7 +45,9 @@ pub use crate::store::{
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
+pub use backup::{Copied, back_up, restore};
 pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
+pub use doctor::{Finding, State, examine};
 pub use error::{Checks, ServiceError, Wrong};
 pub use events::{EventQuery, EventStream, News};
 pub use extraction::{Extraction, extract_html, extract_url};
@@ -49,8 +56,10 @@ pub use fields::SourceFields;
 pub use gleaner_core::explain::Explanation;
 pub use health::{Check, Readiness};
 pub use hosts::PolicyInUse;
+pub use import::{Imported, Line, ListOptions, MAX_LIST_BYTES};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
+pub use lists::Format;
 pub use polling::{PollRequest, PolledNow};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
@@ -142,6 +151,18 @@ impl Service {
         admin
             .map(Actor::local)
             .ok_or_else(|| ServiceError::Forbidden("there is no admin any more".to_owned()))
+    }
+
+    /// Whoever sits at the machine, in somebody else's name.
+    pub async fn local_as(&self, name: &str) -> Result<Actor, ServiceError> {
+        Ok(Actor::local(self.store.user_named(name).await?))
+    }
+
+    /// Does once what a server does all the time: numbers what has happened, and makes posts known to the search.
+    pub async fn catch_up(&self) -> Result<(), ServiceError> {
+        while self.store.number_events(1000).await? > 0 {}
+        while self.store.index_posts(100).await? > 0 {}
+        Ok(())
     }
 
     /// The settings in use.

@@ -4,7 +4,7 @@ use gleaner_core::identity::{Filter, sift};
 use gleaner_core::link;
 use gleaner_core::outcome::{ErrorKind, Failure};
 use gleaner_core::time::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::ServiceError;
@@ -15,7 +15,7 @@ use crate::read::discover::{self, FeedLink};
 use crate::read::{self, Page, Rules};
 
 /// What a URL turned out to be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
     /// Where it was found in the end.
     pub url: String,
@@ -30,7 +30,7 @@ pub struct Trial {
 }
 
 /// A feed that a page names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialFeed {
     /// Where it is.
     pub url: String,
@@ -47,7 +47,7 @@ impl From<FeedLink> for TrialFeed {
 }
 
 /// An entry, and what would become of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialEntry {
     /// Its title.
     pub title: Option<String>,

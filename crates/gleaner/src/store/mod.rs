@@ -12,6 +12,7 @@ mod records;
 mod sqlite;
 mod types;
 mod webhooks;
+pub mod whole;
 mod words;
 
 use std::collections::HashMap;

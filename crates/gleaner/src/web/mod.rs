@@ -44,8 +44,8 @@ pub struct Web {
 pub fn router(web: &Web) -> Router {
     let (api, _) = api::routes().split_for_parts();
     let limits = limits::Limits::new(web.service.config().api.requests_per_minute);
-    api.merge(feeds::routes())
-        .layer(middleware::from_fn_with_state(web.clone(), repeat::once))
+    api.layer(middleware::from_fn_with_state(web.clone(), repeat::once))
+        .merge(feeds::routes())
         .layer(middleware::from_fn_with_state(limits, limits::slow_down))
         .layer(middleware::from_fn_with_state(web.clone(), auth::let_in))
         .fallback(problem::no_such_route)

@@ -93,7 +93,7 @@ impl From<ServiceError> for Problem {
                 new(StatusCode::UNPROCESSABLE_ENTITY, "unreadable", "The page cannot be read")
             }
             ServiceError::Store(error) => of_store(&error, detail),
-            ServiceError::Vault(_) | ServiceError::Client(_) => {
+            ServiceError::Vault(_) | ServiceError::Client(_) | ServiceError::File { .. } => {
                 new(StatusCode::INTERNAL_SERVER_ERROR, "misconfigured", "gleaner is not set up for this")
             }
         }

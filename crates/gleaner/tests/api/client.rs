@@ -154,6 +154,13 @@ impl Api {
         self.ask(method, &format!("/api/v1{path}"), body, &headers).await
     }
 
+    /// The same with a file of some type, or of none.
+    pub(super) async fn send_file(&self, method: Method, path: &str, kind: &str, file: Vec<u8>) -> Answer {
+        let request = self.client.request(method, format!("{}/api/v1{path}", self.base)).body(file);
+        let request = if kind.is_empty() { request } else { request.header("content-type", kind) };
+        Self::answer(request.bearer_auth(&self.token)).await
+    }
+
     /// An answer that goes on for ever, to a reader with the token that grants everything.
     pub(super) async fn open(&self, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
         let mut request = self.client.get(format!("{}/api/v1{path}", self.base));
@@ -178,6 +185,10 @@ impl Api {
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_string());
         }
+        Self::answer(request).await
+    }
+
+    async fn answer(request: reqwest::RequestBuilder) -> Answer {
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.unwrap();

@@ -8,6 +8,7 @@ mod edits;
 mod events;
 mod feed_active;
 mod feeds;
+mod import;
 mod polling;
 mod posts;
 mod schemathesis;

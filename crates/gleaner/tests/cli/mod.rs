@@ -1,11 +1,18 @@
 //! The command line from outside: the real binary, a clean environment, a directory of its own.
 
+mod backup;
+mod collected;
 mod config;
+mod doctor;
 mod extract;
+mod import;
 mod keys;
 mod links;
+mod people;
 mod policy;
 mod polling;
+mod site;
+mod sources;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -117,4 +124,18 @@ fn output_that_cannot_be_written_is_a_failure() {
     let output = place.command(&["config"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: cannot write the output: "));
+}
+
+#[test]
+fn help_tells_every_command() {
+    let place = Place::new();
+    let help = place.run(&["--help"]).ok();
+    insta::assert_snapshot!("help", help);
+    let commands = "serve try add edit enable disable remove import export list show poll posts explain policy collection \
+        user token key events config extract links doctor backup restore completions man";
+    for command in commands.split_whitespace() {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command}");
+        let own = place.run(&[command, "--help"]).ok();
+        assert!(own.contains("Usage: gleaner"), "{own}");
+    }
 }

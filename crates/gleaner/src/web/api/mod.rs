@@ -5,6 +5,7 @@ mod bulk;
 mod collections;
 mod docs;
 mod events;
+mod find;
 mod health;
 mod hosts;
 mod keys;
@@ -16,6 +17,7 @@ mod source_actions;
 mod source_types;
 mod sources;
 mod tokens;
+mod transfer;
 mod users;
 mod webhooks;
 
@@ -33,6 +35,8 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(docs::routes())
             .merge(login::routes())
             .merge(tokens::routes())
+            .merge(find::routes())
+            .merge(transfer::routes())
             .merge(users::routes())
             .merge(collections::routes())
             .merge(sources::routes())

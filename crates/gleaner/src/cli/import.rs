@@ -1,0 +1,119 @@
+//! `gleaner import` and `gleaner export`: lists of sources, in and out.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use super::client::{Sent, query};
+use super::show::{rows, text};
+use super::{Context, Failure, collection, progress};
+use crate::service::{Format, MAX_LIST_BYTES};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Import {
+    /// An OPML file, or one with a JSON object a line; - reads standard input, and what begins with http is fetched
+    #[arg(value_name = "FILE|URL|-")]
+    list: String,
+    /// opml or json [default: as the list looks]
+    #[arg(long)]
+    format: Option<Format>,
+    /// All into this collection, instead of one for each folder
+    #[arg(long)]
+    collection: Option<String>,
+    /// For programs: JSON instead of words
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Export {
+    /// opml, for other programs, or json, with all that is set
+    #[arg(long, default_value = "opml")]
+    format: Format,
+    /// Only this collection
+    #[arg(long)]
+    collection: Option<String>,
+    /// Into this file, instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(super) async fn import(args: &Import, context: &mut Context<'_>) -> Result<(), Failure> {
+    let sent = sent(&args.list)?;
+    let client = context.client().await?;
+    let mut parameters = Vec::new();
+    parameters.extend(args.format.map(|format| ("format", format.to_string())));
+    if let Some(name) = &args.collection {
+        parameters.push(("collection_id", collection::id_of(&client, name).await?.to_string()));
+    }
+    let spinner = progress::spinner("importing");
+    let imported = client.ask(Method::POST, &format!("/import{}", query(&parameters)), sent).await;
+    spinner.finish_and_clear();
+    let imported = imported?;
+    if args.json {
+        context.json(&imported)?;
+    } else {
+        tell(&imported, context)?;
+    }
+    match imported["bad"].as_u64() {
+        None | Some(0) => Ok(()),
+        Some(bad) => {
+            context.out.flush()?;
+            Err(Failure::Failed(format!("{bad} could not be imported; the rest was")))
+        }
+    }
+}
+
+fn sent(list: &str) -> Result<Sent, Failure> {
+    if list.starts_with("http://") || list.starts_with("https://") {
+        return Ok(Sent::Json(json!({ "url": list })));
+    }
+    let cannot = |error| Failure::Usage(format!("{list} cannot be read: {error}"));
+    let mut bytes = Vec::new();
+    // One more than fits, so that what is cut off is told from what just fits.
+    let most = MAX_LIST_BYTES as u64 + 1;
+    if list == "-" {
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes).map_err(Failure::Input)?;
+    } else {
+        std::fs::File::open(list).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(cannot)?;
+    }
+    if bytes.len() > MAX_LIST_BYTES {
+        return Err(Failure::Usage(format!("{list} is larger than {} MB; split it", MAX_LIST_BYTES >> 20)));
+    }
+    Ok(Sent::File("application/octet-stream", bytes.into()))
+}
+
+fn tell(imported: &Value, context: &mut Context<'_>) -> Result<(), Failure> {
+    let report = imported["report"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !report.is_empty() {
+        let row = |line: &Value| vec![text(line, "line"), text(line, "url"), text(line, "message")];
+        context.table(&["line", "url", "what"], rows(report, row))?;
+        writeln!(context.out)?;
+    }
+    let told = |field: &str| imported[field].as_u64().unwrap_or(0);
+    let made = match told("collections") {
+        0 => String::new(),
+        n => format!("; made {n} collections"),
+    };
+    let (added, there, bad) = (told("added"), told("duplicates"), told("bad"));
+    Ok(writeln!(context.out, "added {added}, {there} were there already, {bad} are bad{made}")?)
+}
+
+pub(super) async fn export(args: &Export, context: &mut Context<'_>) -> Result<(), Failure> {
+    let client = context.client().await?;
+    let mut parameters = vec![("format", args.format.to_string())];
+    if let Some(name) = &args.collection {
+        parameters.push(("collection_id", collection::id_of(&client, name).await?.to_string()));
+    }
+    let list = client.bytes(Method::GET, &format!("/export{}", query(&parameters)), Sent::Nothing).await?;
+    match &args.output {
+        None => Ok(context.out.write_all(&list)?),
+        Some(path) => {
+            let cannot = |error| Failure::Failed(format!("{} cannot be written: {error}", path.display()));
+            std::fs::write(path, &list).map_err(cannot)?;
+            Ok(writeln!(context.out, "wrote {}", path.display())?)
+        }
+    }
+}

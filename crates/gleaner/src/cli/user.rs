@@ -1,0 +1,110 @@
+//! `gleaner user`: who may log in.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::client::{Client, segment};
+use super::show::{rows, text, when};
+use super::{Context, Failure, ask};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Sub,
+    /// For programs: JSON instead of words
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Sub {
+    /// Add a user, who has no password yet
+    Add {
+        /// What to call them
+        name: String,
+        /// They manage users, too
+        #[arg(long)]
+        admin: bool,
+        /// Set a password, asked for or read from standard input
+        #[arg(long)]
+        password: bool,
+    },
+    /// List users
+    List,
+    /// Remove a user who owns no collection
+    Remove {
+        /// Whom
+        name: String,
+    },
+    /// Set a password, asked for or read from standard input
+    Password {
+        /// Whose
+        name: String,
+    },
+    /// Make a link that logs a user in, once
+    Link {
+        /// Whom
+        name: String,
+    },
+}
+
+pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+    let client = context.client().await?;
+    match &args.command {
+        Sub::Add { name, admin, password } => {
+            let password = password.then(|| ask::new_password(name)).transpose()?;
+            let user = client.post("/users", json!({ "name": name, "is_admin": admin })).await?;
+            if let Some(password) = &password {
+                set_password(&client, name, password.expose()).await?;
+            }
+            let next = match password {
+                Some(_) => String::new(),
+                None => format!("; `gleaner user link {name}` makes a link to log in with"),
+            };
+            context.say(args.json, &user, &format!("added user {name}{next}"))
+        }
+        Sub::List => {
+            let users = client.all("/users").await?;
+            let row = |user: &Value| {
+                let yes = |field: &str| if user[field] == true { "yes" } else { "no" }.to_owned();
+                vec![text(user, "name"), yes("is_admin"), yes("has_password"), when(user, "created_at")]
+            };
+            context.list(
+                args.json,
+                &users,
+                &["name", "admin", "password", "since"],
+                rows(&users, row),
+                "no users",
+            )
+        }
+        Sub::Remove { name } => {
+            client.delete(&format!("/users/{}", segment(name))).await?;
+            context.say(args.json, &json!({ "name": name, "removed": true }), &format!("removed user {name}"))
+        }
+        Sub::Password { name } => {
+            set_password(&client, name, ask::new_password(name)?.expose()).await?;
+            context.say(
+                args.json,
+                &json!({ "name": name, "password": "set" }),
+                &format!("set {name}'s password"),
+            )
+        }
+        Sub::Link { name } => {
+            let made = client.post(&format!("/users/{}/login-code", segment(name)), json!({})).await?;
+            let url = format!("{}/login?code={}", client.base(), text(&made, "code"));
+            if args.json {
+                let told = json!({ "url": url, "code": made["code"], "expires_at": made["expires_at"] });
+                return context.json(&told);
+            }
+            // The link alone, so that it can be handed on.
+            writeln!(context.out, "{url}")?;
+            super::complain(&format!("good once, until {}", text(&made, "expires_at")));
+            Ok(())
+        }
+    }
+}
+
+async fn set_password(client: &Client, name: &str, password: &str) -> Result<(), Failure> {
+    client.put(&format!("/users/{}/password", segment(name)), json!({ "password": password })).await?;
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! Adding what a URL turns out to be: the feed itself, or the feed that a page names.
+
+use gleaner_core::source::Kind;
+
+use super::{By, Checks, Scope, ServiceError, Source, SourceFields, Trial, try_url};
+
+impl By<'_> {
+    /// Looks at a URL and says what would be found; nothing is stored.
+    pub async fn try_url(&self, url: &str) -> Result<Trial, ServiceError> {
+        // It makes this machine ask another, which is no reading.
+        self.actor.must(Scope::Write)?;
+        try_url(&self.config, url).await
+    }
+
+    /// Looks at a URL and adds what it is: the feed itself, by its title, or the feed that a page names. Where a page
+    /// names several, they are offered. One that cannot be reached now is added all the same, since it may be later; the
+    /// note says so. `checks` has what is wrong with the fields already.
+    pub async fn find_source(
+        &self,
+        fields: SourceFields,
+        checks: Checks,
+    ) -> Result<(Source, Option<String>), ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let url = match (&fields.url, fields.kind.unwrap_or(Kind::Feed)) {
+            (Some(url), Kind::Feed) if !checks.has("kind") => url.clone(),
+            _ => return Ok((self.create_source(&fields, checks).await?, None)),
+        };
+        match try_url(&self.config, &url).await {
+            Ok(trial) => {
+                let fields = found(fields, &url, trial)?;
+                Ok((self.create_source(&fields, checks).await?, None))
+            }
+            Err(ServiceError::Unreachable { why, .. }) => {
+                let note = format!("it cannot be read now ({why}); it will be tried again and again");
+                Ok((self.create_source(&fields, checks).await?, Some(note)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The fields of what was found.
+fn found(fields: SourceFields, url: &str, trial: Trial) -> Result<SourceFields, ServiceError> {
+    if trial.feeds.is_empty() {
+        let name = fields.name.or(Some(trial.title));
+        return Ok(SourceFields { name, ..fields });
+    }
+    let articles: Vec<&str> =
+        trial.feeds.iter().filter(|feed| !feed.of_comments).map(|feed| feed.url.as_str()).collect();
+    match articles[..] {
+        [feed] => Ok(SourceFields { url: Some(feed.to_owned()), ..fields }),
+        _ => {
+            let all = trial.feeds.iter().map(|feed| feed.url.as_str()).collect::<Vec<_>>().join("\n  ");
+            let message = format!("{url} is a page that names several feeds; add one of them:\n  {all}");
+            Err(ServiceError::invalid("url", message))
+        }
+    }
+}

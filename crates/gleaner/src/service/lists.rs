@@ -1,0 +1,251 @@
+//! Lists of sources as files: OPML for other programs, a JSON object a line for all that a source is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use gleaner_core::source::{Interval, Kind};
+use serde_json::{Map, Value, json};
+
+use super::{By, Checks, Scope, ServiceError, SourceFields};
+use crate::read::decode::decode;
+use crate::read::opml::{self, Outline};
+use crate::store::{Collection, Source, SourceFilter};
+
+/// What a source of the API has besides what a person says of it: not to be set, and no reason to complain.
+const LEARNED: [&str; 21] = [
+    "id",
+    "status",
+    "consecutive_failures",
+    "last_failure_type",
+    "last_error_type",
+    "last_error",
+    "last_status_code",
+    "failing_since",
+    "disabled_reason",
+    "quarantined_at",
+    "quarantine_reason",
+    "retry_at",
+    "last_polled_at",
+    "last_success_at",
+    "next_poll_at",
+    "created_at",
+    "updated_at",
+    "host",
+    "version",
+    "incident_id",
+    "has_credential",
+];
+/// The longest line of JSON.
+const LINE_BYTES: usize = 256 << 10;
+/// Sources read at once.
+const PAGE: u32 = 500;
+
+/// The format of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// What feed readers exchange.
+    Opml,
+    /// A JSON object a line, with the fields of the API.
+    Json,
+}
+
+impl Format {
+    /// The name in the API and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Opml => "opml",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = [Self::Opml, Self::Json].into_iter().find(|format| format.name() == name);
+        found.ok_or_else(|| {
+            format!(
+                "there is no format '{}'; there are opml, json",
+                name.chars().take(60).collect::<String>()
+            )
+        })
+    }
+}
+
+/// A source in a list, before anybody has looked at what it says.
+#[derive(Debug)]
+pub(super) struct Given {
+    /// From 1 up.
+    pub(super) line: u64,
+    /// As far as it could be read.
+    pub(super) url: Option<String>,
+    /// The collection that the list puts it into.
+    pub(super) collection: Option<String>,
+    fields: Result<Map<String, Value>, String>,
+}
+
+impl Given {
+    /// What it says; what cannot be read is noted as wrong.
+    pub(super) fn fields(&self, checks: &mut Checks) -> SourceFields {
+        match &self.fields {
+            Ok(fields) => {
+                let fields = SourceFields::read(fields, checks);
+                if fields.url.is_none() && !checks.has("url") {
+                    checks.wrong("url", "a source needs a url");
+                }
+                fields
+            }
+            Err(why) => {
+                checks.wrong("", why);
+                SourceFields::default()
+            }
+        }
+    }
+}
+
+impl From<Outline> for Given {
+    fn from(Outline { line, url, title, kind, folder }: Outline) -> Self {
+        // Readers write all sorts of types for what is a feed.
+        let kind = kind.and_then(|kind| kind.to_lowercase().parse().ok()).unwrap_or(Kind::Feed);
+        let fields = json!({ "url": url, "kind": kind, "name": title });
+        let fields = fields.as_object().cloned().ok_or_else(String::new);
+        Self { line, url: Some(url), collection: folder, fields }
+    }
+}
+
+/// Reads a list, and hands each source on until nobody wants another.
+pub(super) fn read(
+    bytes: &[u8],
+    content_type: &[u8],
+    format: Option<Format>,
+    give: impl FnMut(Given) -> bool,
+) -> Result<(), ServiceError> {
+    let text = decode(bytes, content_type);
+    let format = format.unwrap_or(match text.trim_start().chars().next() {
+        Some('{' | '[') => Format::Json,
+        _ => Format::Opml,
+    });
+    match format {
+        Format::Opml => {
+            let outlines = opml::outlines(&text).map_err(|not| {
+                ServiceError::invalid("file", format!("{not}; lists are OPML, or a JSON object a line"))
+            })?;
+            outlines.map(Given::from).all(give);
+        }
+        Format::Json => {
+            let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+            lines.map(|(number, line)| of_line(number, line)).all(give);
+        }
+    }
+    Ok(())
+}
+
+fn of_line(line: u64, text: &str) -> Given {
+    let bad = |why: &str| Given { line, url: None, collection: None, fields: Err(why.to_owned()) };
+    if text.len() > LINE_BYTES {
+        return bad(&format!("the line is longer than {LINE_BYTES} bytes"));
+    }
+    let mut fields = match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) => return bad("the line is no JSON object"),
+        Err(error) => return bad(&format!("the line is no JSON, from column {} on", error.column())),
+    };
+    fields.retain(|name, _| !LEARNED.contains(&name.as_str()));
+    let url = fields.get("url").and_then(Value::as_str).map(|url| url.chars().take(4096).collect());
+    let collection = match fields.remove("collection") {
+        Some(Value::String(name)) => Some(name),
+        None | Some(Value::Null) => None,
+        Some(_) => return Given { url, ..bad("collection: it is a collection's name") },
+    };
+    // A list that says both was written elsewhere, where ids mean other collections.
+    if collection.is_some() {
+        fields.remove("collection_id");
+    }
+    Given { line, url, collection, fields: Ok(fields) }
+}
+
+impl By<'_> {
+    /// All sources, or those of one collection, as a list that can be imported.
+    pub async fn export(&self, format: Format, collection_id: Option<i64>) -> Result<String, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        let mut collections = self.store.collections().await?;
+        collections.retain(|one| collection_id.is_none_or(|id| one.id == id));
+        if let Some(id) = collection_id.filter(|_| collections.is_empty()) {
+            return Err(ServiceError::missing("collection", &id.to_string()));
+        }
+        let (mut writer, mut lines) = (opml::Writer::new("gleaner"), String::new());
+        for collection in &collections {
+            let filter = SourceFilter { collection_id: Some(collection.id), ..SourceFilter::default() };
+            let mut after = None;
+            loop {
+                let page = self.store.sources(&filter, after, PAGE).await?;
+                after = page.last().map(|source| source.id);
+                match format {
+                    Format::Opml => page.iter().for_each(|source| writer.feed(&outline(source, collection))),
+                    Format::Json => page.iter().for_each(|source| {
+                        lines.push_str(&object(source, collection).to_string());
+                        lines.push('\n');
+                    }),
+                }
+                if page.len() < PAGE as usize {
+                    break;
+                }
+            }
+        }
+        Ok(match format {
+            Format::Opml => writer.finish(),
+            Format::Json => lines,
+        })
+    }
+}
+
+fn outline(source: &Source, collection: &Collection) -> Outline {
+    let kind = match source.settings.kind {
+        Kind::Feed => "rss",
+        other => other.name(),
+    };
+    Outline {
+        line: 0,
+        url: source.settings.url.clone(),
+        title: source.settings.name.clone(),
+        kind: Some(kind.to_owned()),
+        folder: Some(collection.name.clone()).filter(|name| name != "default"),
+    }
+}
+
+/// All that a person says of a source, but what is usual. Credentials stay where they are.
+fn object(source: &Source, collection: &Collection) -> Value {
+    let settings = &source.settings;
+    let interval = match settings.interval {
+        Interval::Default => Value::Null,
+        Interval::Minutes(minutes) => minutes.into(),
+        Interval::Auto => "auto".into(),
+    };
+    let disabled = source.health.disabled.is_some();
+    let mut object = json!({
+        "url": settings.url,
+        "kind": settings.kind,
+        "collection": collection.name,
+        "name": settings.name,
+        "poll_interval_minutes": interval,
+        "poll_delay_seconds": settings.poll_delay.map(|delay| delay.as_millis() / 1000),
+        "article_selector": settings.article_selector,
+        "ignore_selector": settings.ignore_selector,
+        "full_content": settings.full_content.then_some(true),
+        "backfill": settings.backfill.then_some(true),
+        "ignore_robots": settings.ignore_robots.then_some(true),
+        "policy": settings.policy,
+        "enabled": disabled.then_some(false),
+    });
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    object
+}

@@ -1,0 +1,113 @@
+//! `backup` and `restore`: a whole copy of a database in use, put back elsewhere.
+
+use super::Place;
+use super::site::{CONFIG, Site};
+
+fn elsewhere(site: &Site) -> Site {
+    let other = Site::local();
+    for file in ["copy.db", "copy.db.key"] {
+        std::fs::copy(site.place.path().join(file), other.place.path().join(file)).unwrap();
+    }
+    other
+}
+
+#[test]
+fn a_served_database_is_copied_and_restored_elsewhere() {
+    let mut site = Site::local();
+    site.run(&["collection", "create", "news"]).ok();
+    site.run_with(&["key", "set", "x"], "hunter2").ok();
+    let local = |site: &Site, args: &[&str]| {
+        site.place.command(&[&["--config", "gleaner.toml"], args].concat()).output().unwrap()
+    };
+    site.serve();
+    let output = local(&site, &["backup", "copy.db"]);
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        out.starts_with("wrote copy.db (") && out.contains("the key is in copy.db.key, keep it as safe"),
+        "{out}"
+    );
+    let again = local(&site, &["backup", "copy.db"]);
+    let err = String::from_utf8(again.stderr).unwrap();
+    assert_eq!(again.status.code(), Some(4));
+    assert_eq!(err, "error: copy.db is there already; name another file, or use --force\n");
+    assert_eq!(local(&site, &["backup", "copy.db", "--force"]).status.code(), Some(0));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let key = std::fs::metadata(site.place.path().join("copy.db.key")).unwrap();
+        assert_eq!(key.permissions().mode() & 0o777, 0o600);
+    }
+    let refused = local(&site, &["restore", "copy.db"]);
+    assert_eq!(refused.status.code(), Some(4));
+    let err = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(err, "error: gleaner.db is in use; stop gleaner first, or use --force to pull it away\n");
+    let other = elsewhere(&site);
+    assert_eq!(other.run(&["restore", "copy.db"]).ok(), "restored gleaner.db from copy.db\n");
+    assert!(other.run(&["collection", "list"]).ok().contains("news"));
+    assert_eq!(other.run(&["key", "show", "x"]).ok(), "admin has a key for x\n");
+    other.run(&["collection", "create", "later"]).ok();
+    let there = other.run(&["restore", "copy.db"]).failed(4);
+    assert_eq!(there, "error: there is a database already at gleaner.db; --force moves it aside\n");
+    let forced = other.run(&["restore", "copy.db", "--force"]).ok();
+    assert_eq!(forced, "restored gleaner.db from copy.db; what was there is gleaner.db.replaced\n");
+    let listed = other.run(&["collection", "list"]).ok();
+    assert!(listed.contains("news") && !listed.contains("later"), "{listed}");
+    let old = other.run(&["--set", "store.url=gleaner.db.replaced", "collection", "list"]).ok();
+    assert!(old.contains("later"), "{old}");
+}
+
+#[test]
+fn only_sound_copies_are_restored() {
+    let site = Site::local();
+    site.run(&["collection", "list"]).ok();
+    site.run(&["backup", "copy.db"]).ok();
+    let other = Site::local();
+    let copy = std::fs::read(site.place.path().join("copy.db")).unwrap();
+    let mut damaged = copy.clone();
+    let end = damaged.len() - 1000;
+    damaged[8192..end].fill(0xff);
+    for (bytes, words) in [
+        (&damaged[..], "is no backup to restore: "),
+        (&copy[..20_000], "is no backup to restore: "),
+        (b"hello, this is just some text", "is no backup to restore: "),
+        (b"", "it is an SQLite database, but not gleaner's"),
+    ] {
+        std::fs::write(other.place.path().join("bad.db"), bytes).unwrap();
+        let err = other.run(&["restore", "bad.db"]).failed(2);
+        assert!(err.contains(words), "{err}");
+    }
+    assert!(!other.place.path().join("gleaner.db").exists());
+    assert_eq!(other.run(&["restore", "no.db"]).failed(3), "error: the file no.db does not exist\n");
+    assert_eq!(other.run(&["backup", "b.db"]).failed(3), "error: the database gleaner.db does not exist\n");
+    let remote = other.run(&["--server", "http://127.0.0.1:1", "backup", "b.db"]).failed(2);
+    assert!(remote.contains("works where the database is"), "{remote}");
+}
+
+#[test]
+fn postgresql_has_its_own_tools() {
+    let config = CONFIG.replace("gleaner.db", "postgres://me:hunter2@db.example/gleaner");
+    let place = Place::with_config(&config);
+    let backup = place.run(&["--config", "gleaner.toml", "backup", "copy.dump"]).failed(2);
+    assert_eq!(
+        backup,
+        "error: PostgreSQL is backed up by its own tool: pg_dump --format=custom --file=copy.dump \
+         'postgres://me@db.example/gleaner'\n"
+    );
+    let restore = place.run(&["--config", "gleaner.toml", "restore", "copy.dump"]).failed(2);
+    assert!(restore.contains("pg_restore --clean --if-exists --dbname='postgres://me@db.example/gleaner'"));
+}
+
+#[test]
+fn shells_and_man_are_told() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = place.run(&["completions", shell]).ok();
+        assert!(script.contains("gleaner") && script.contains("collection"), "{script}");
+    }
+    place.run(&["completions", "tcsh"]).failed(2);
+    let told = place.run(&["man", "pages/man1"]).ok();
+    assert!(told.starts_with("wrote ") && told.ends_with(" pages into pages/man1\n"), "{told}");
+    let page = std::fs::read_to_string(place.path().join("pages/man1/gleaner.1")).unwrap();
+    assert!(page.contains("Exit codes"), "{page}");
+    assert!(place.path().join("pages/man1/gleaner-token-create.1").exists());
+}

@@ -1,0 +1,91 @@
+//! `user`, `token` and `collection`, on the database itself and through a server.
+
+use super::site::{Site, on_both_ways};
+
+on_both_ways!(users_are_managed, tokens_are_managed, collections_are_managed);
+
+fn users_are_managed(site: &Site) {
+    let added = site.run(&["user", "add", "ada"]).ok();
+    assert_eq!(added, "added user ada; `gleaner user link ada` makes a link to log in with\n");
+    let again = site.run(&["user", "add", "ada"]).failed(4);
+    assert_eq!(again, "error: user ada already exists\n");
+    let short = site.run_with(&["user", "password", "ada"], "short\n").failed(2);
+    assert_eq!(short, "error: a password has at least 10 characters\n");
+    assert_eq!(site.run_with(&["user", "password", "ada"], "correct horse\n").ok(), "set ada's password\n");
+    let bo = site.run_with(&["user", "add", "bo b/..", "--admin", "--password"], "correct horse\n").ok();
+    assert_eq!(bo, "added user bo b/..\n");
+    let listed = site.run(&["user", "list"]).ok();
+    let rows: Vec<Vec<&str>> = listed.lines().map(|line| line.split("  ").collect()).collect();
+    assert!(rows[0][0].starts_with("name"), "{listed}");
+    assert!(listed.lines().any(|line| line.starts_with("ada      no     yes")), "{listed}");
+    assert!(listed.lines().any(|line| line.starts_with("bo b/..  yes    yes")), "{listed}");
+    let json = site.run(&["user", "list", "--json"]).ok();
+    let ada: serde_json::Value = serde_json::from_str(json.lines().nth(1).unwrap()).unwrap();
+    assert_eq!((&ada["name"], &ada["has_password"]), (&"ada".into(), &true.into()));
+    let link = site.run(&["user", "link", "ada"]);
+    assert!(link.out.starts_with("http://127.0.0.1:") && link.out.contains("/login?code="), "{}", link.out);
+    assert!(link.err.starts_with("good once, until 2"), "{}", link.err);
+    assert_eq!(site.run(&["user", "remove", "bo b/.."]).ok(), "removed user bo b/..\n");
+    assert_eq!(site.run(&["user", "remove", "bo b/.."]).failed(3), "error: user bo b/.. does not exist\n");
+    let last = site.run(&["user", "remove", "admin"]).failed(4);
+    assert_eq!(last, "error: admin is the last admin; make another one first\n");
+}
+
+fn tokens_are_managed(site: &Site) {
+    let made = site.run(&["token", "create", "podcast", "--days", "7"]);
+    assert_eq!((made.code, made.out.split('.').count()), (0, 3), "{}", made.out);
+    assert!(made.err.starts_with("it grants 'read' until "), "{}", made.err);
+    site.run(&["token", "create", "podcast"]).failed(4);
+    let wrong = site.run(&["token", "create", "long", "--days", "4000"]).failed(2);
+    assert_eq!(wrong, "error: a token lasts 1 to 3650 days\n");
+    let listed = site.run(&["token", "list"]).ok();
+    assert!(listed.lines().any(|line| line.starts_with("podcast") && line.contains(" read ")), "{listed}");
+    assert!(!listed.contains(made.out.trim()));
+    assert_eq!(site.run(&["token", "revoke", "podcast"]).ok(), "revoked token podcast\n");
+    assert_eq!(site.run(&["token", "revoke", "podcast"]).failed(3), "error: token podcast does not exist\n");
+    let feed = site.json(&["token", "create", "reader", "--feed"]);
+    assert_eq!(feed["scopes"], "read");
+    assert!(site.run(&["token", "list", "--feed"]).ok().contains("reader"));
+    site.run(&["token", "revoke", "reader", "--feed"]).ok();
+}
+
+fn collections_are_managed(site: &Site) {
+    assert_eq!(site.run(&["collection", "create", "news"]).ok(), "made collection news\n");
+    site.run(&["collection", "create", "news"]).failed(4);
+    let renamed = site.run(&["collection", "rename", "news", "old news"]).ok();
+    assert_eq!(renamed, "collection news is called old news\n");
+    let missing = site.run(&["collection", "remove", "news"]).failed(3);
+    assert_eq!(missing, "error: there is no collection 'news'; there are default, old news\n");
+    let owner = site.run(&["collection", "rename", "old news", "--owner", "nobody"]).failed(2);
+    assert_eq!(owner, "error: there is no user nobody\n");
+    site.run(&["collection", "rename", "old news"]).failed(2);
+    let listed = site.run(&["collection", "list"]).ok();
+    assert!(listed.lines().any(|line| line.starts_with("2   old news  admin  2")), "{listed}");
+    assert_eq!(site.run(&["collection", "remove", "old news"]).ok(), "removed collection old news\n");
+}
+
+#[test]
+fn a_server_must_be_one() {
+    let mut site = Site::local();
+    let args = |server: &'static str| ["--server", server, "user", "list"];
+    for wrong in ["example.org", "ftp://example.org", "http://me@example.org/", "http://a.example/?b"] {
+        let failed = site.run(&args(wrong)).failed(2);
+        assert!(
+            failed.starts_with(&format!("error: --server {wrong}: it must be")) || wrong == "example.org"
+        );
+    }
+    let who = site.run(&args("http://127.0.0.1:1")).failed(5);
+    assert!(who.contains("--server needs an access token: --token-file FILE or GLEANER_TOKEN;"), "{who}");
+    let mut command = site.command(&args("http://127.0.0.1:1"));
+    let output = command.env("GLEANER_TOKEN", "abc").output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(6), "{err}");
+    assert!(
+        err.starts_with("error: cannot reach gleaner at http://127.0.0.1:1: Connection refused"),
+        "{err}"
+    );
+    site.serve();
+    site.place.write("token", "abc");
+    let refused = site.run(&["user", "list"]).failed(5);
+    assert_eq!(refused, "error: the access token is not valid, or not any more\n");
+}

@@ -1,0 +1,135 @@
+//! Sources from the command line: added, changed, shown, polled, explained and removed, on either way.
+
+use tokio::runtime::Runtime;
+
+use super::site::{Site, on_both_ways};
+use crate::support::http::{Reply, Server};
+
+on_both_ways!(
+    sources_are_added_changed_and_removed,
+    sources_are_polled_and_explained,
+    sources_are_named_by_id_or_url,
+    pages_are_tried,
+);
+
+const FEED: &str = "<rss version='2.0'><channel><title>News</title><item><guid>1</guid><title>One</title></item>\
+    <item><guid>2</guid><title>Two</title></item></channel></rss>";
+
+/// A web that runs beside the test, which waits for processes.
+fn web() -> (Runtime, Server) {
+    let runtime = Runtime::new().unwrap();
+    let server = runtime.block_on(Server::start());
+    (runtime, server)
+}
+
+fn sources_are_added_changed_and_removed(site: &Site) {
+    let (_runtime, server) = web();
+    server.on("/feed", Reply::ok(FEED));
+    let url = server.url("/feed").to_string();
+    let added = site.run(&["add", &url]).ok();
+    assert_eq!(added, format!("added {url} as source 1; a running gleaner polls it within a second\n"));
+    assert_eq!(site.run(&["add", &url]).ok(), format!("{url} is there already, as source 1\n"));
+    site.run(&["collection", "create", "news"]).ok();
+    let args =
+        ["edit", "1", "--interval", "15", "--name", "Mine", "--collection", "news", "--policy", "backoff"];
+    let changed = site.run(&args).ok();
+    let words = format!("changed collection_id, name, policy, poll_interval_minutes of source 1 ({url})\n");
+    assert_eq!(changed, words);
+    let shown = site.json(&["show", "1"]);
+    let source = &shown["source"];
+    assert_eq!((&source["name"], &source["poll_interval_minutes"]), (&"Mine".into(), &15.into()));
+    assert_eq!((&source["policy"], &source["collection_id"]), (&"backoff".into(), &2.into()));
+    let usual = site.json(&["edit", "1", "--interval", "default", "--policy", "default", "--name", ""]);
+    assert!(usual["name"].is_null() && usual["policy"].is_null(), "{usual}");
+    assert!(usual["poll_interval_minutes"].is_null(), "{usual}");
+    for (args, words) in [
+        (&["edit", "1"][..], "say what is to change"),
+        (&["edit", "1", "--interval", "soon"], "--interval soon: it is a whole number, or default"),
+        (&["edit", "1", "--policy", "strict"], "there is no policy 'strict'"),
+        (&["edit", "1", "--kind", "podcast"], "'podcast' is no kind of source"),
+        (&["edit", "1", "--url", "ftp://a.example/"], "only http and https are polled"),
+    ] {
+        let failed = site.run(args).failed(2);
+        assert!(failed.contains(words), "{failed}");
+    }
+    assert_eq!(site.run(&["disable", "1"]).ok(), format!("source 1 ({url}) is disabled\n"));
+    assert_eq!(site.json(&["show", "1"])["source"]["status"], "disabled");
+    let refused = site.run(&["poll", "1"]).failed(4);
+    assert!(refused.contains("disabled"), "{refused}");
+    assert_eq!(site.run(&["enable", &url]).ok(), format!("source 1 ({url}) is enabled, and due now\n"));
+    let aside = site.run(&["disable", "1", "--aside", "too much noise"]).ok();
+    assert_eq!(aside, format!("source 1 ({url}) is set aside until it is enabled\n"));
+    let listed = site.run(&["list", "--status", "quarantined"]).ok();
+    assert!(listed.contains(&url), "{listed}");
+    site.run(&["enable", "1"]).ok();
+    assert_eq!(site.run(&["list", "--status", "quarantined"]).ok(), "no such sources\n");
+    let removed = site.run(&["remove", "1", "--yes"]).ok();
+    assert_eq!(removed, format!("source 1 ({url}) is removed, and its posts with it\n"));
+    assert_eq!(site.run(&["show", "1"]).failed(3), "error: source 1 does not exist\n");
+}
+
+fn sources_are_polled_and_explained(site: &Site) {
+    let (_runtime, server) = web();
+    server.on("/feed", Reply::ok(FEED));
+    server.on("/gone", Reply::status(410));
+    let (feed, gone) = (server.url("/feed").to_string(), server.url("/gone").to_string());
+    site.run(&["add", &feed, "--unchecked"]).ok();
+    site.run(&["add", &gone, "--unchecked", "--name", "Gone"]).ok();
+    // A gleaner that runs may have been faster.
+    let polled = site.run(&["poll", "1", "--wait"]);
+    assert_eq!(polled.code, 0, "{}", polled.err);
+    assert!(polled.out.starts_with(&format!("{feed}: ")), "{}", polled.out);
+    let polled = site.json(&["poll", &gone, "--wait"]);
+    assert_eq!(polled["error_type"], "gone");
+    let shown = site.run(&["show", "2"]).ok();
+    assert!(shown.starts_with("Gone\n  "), "{shown}");
+    assert!(shown.contains("  last_error            410 Gone\n"), "{shown}");
+    assert!(shown.contains("polled") && shown.contains("failed"), "{shown}");
+    let told = site.run(&["explain", "2"]).ok();
+    assert!(told.starts_with(&format!("{gone} is quarantined: ")), "{told}");
+    for words in
+        ["\nrule: ", "\nnext poll: ", "\nwhat led here:\n  ", "\nwhat would change it:\n  ", "410 Gone"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert_eq!(site.json(&["explain", "2"])["status"], "quarantined");
+    let all = site.run(&["poll", "--all", "--wait", "--json"]).ok();
+    let polls: Vec<serde_json::Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(polls.iter().any(|poll| poll["source_id"] == 1), "{all}");
+    site.run(&["poll", "3"]).failed(3);
+    site.run(&["poll"]).failed(2);
+    site.run(&["poll", "1", "--all"]).failed(2);
+}
+
+fn sources_are_named_by_id_or_url(site: &Site) {
+    let add = |url: &str| site.run(&["add", "--unchecked", url]).ok();
+    add("https://a.example/feed?b=1");
+    add("https://a.example/feed?b=2");
+    add("@NASA");
+    let id = |given: &str| site.json(&["show", given])["source"]["id"].as_i64().unwrap();
+    assert_eq!((id("https://a.example/feed?b=2"), id("https://a.example/feed?b=1#top")), (2, 1));
+    assert_eq!((id("https://a.example/feed?b=2&fbclid=x"), id("@nasa"), id("3")), (2, 3, 3));
+    let missing = site.run(&["show", "https://a.example/feed"]).failed(3);
+    assert_eq!(missing, "error: there is no source https://a.example/feed; `gleaner add` adds one\n");
+    let neither = site.run(&["show", "nasa!"]).failed(2);
+    assert_eq!(neither, "error: 'nasa!' is neither an id nor a URL; `gleaner list` shows both\n");
+    site.run(&["collection", "create", "news"]).ok();
+    site.run(&["add", "--unchecked", "https://a.example/feed?b=2", "--collection", "news"]).ok();
+    let several = site.run(&["show", "https://a.example/feed?b=2"]).failed(2);
+    assert!(several.contains("is in several collections; name it by its id: 2, 4"), "{several}");
+    assert_eq!(site.run(&["list", "--collection", "news", "--json"]).ok().lines().count(), 1);
+}
+
+fn pages_are_tried(site: &Site) {
+    let (_runtime, server) = web();
+    server
+        .on("/", Reply::ok("<html><link rel=alternate type='application/rss+xml' href='/feed'><p>Hi</html>"));
+    server.on("/feed", Reply::ok(FEED));
+    let tried = site.run(&["try", server.url("/").as_str()]).ok();
+    assert!(tried.contains(server.url("/feed").as_str()), "{tried}");
+    let tried = site.run(&["try", server.url("/feed").as_str()]).ok();
+    assert!(tried.ends_with("2 entries, 2 would be stored; nothing was.\n"), "{tried}");
+    let added = site.run(&["add", server.url("/").as_str()]).ok();
+    assert!(added.starts_with(&format!("added {} as source 1;", server.url("/feed"))), "{added}");
+    assert_eq!(site.json(&["show", "1"])["source"]["name"], serde_json::Value::Null);
+}

@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test setup check docs unit fuzz-api bench bench-api bench-claim year clean
+.PHONY: help test setup check docs unit openapi fuzz-api bench bench-api bench-claim year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -20,6 +20,9 @@ docs: ## The API documentation, with warnings denied
 
 unit: ## All tests, beside a PostgreSQL of their own
 	scripts/with-postgres scripts/run-tests
+
+openapi: ## Write docs/openapi.json anew, from the code
+	UPDATE_OPENAPI=1 cargo test --locked --package gleaner --test gleaner the_committed_document_is_the_one_in_use
 
 fuzz-api: setup ## The API against its own document, 50,000 requests on each database
 	SCHEMATHESIS_EXAMPLES=800 scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says

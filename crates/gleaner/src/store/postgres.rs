@@ -20,6 +20,10 @@ pub(super) const ROW_LOCK: &str = " FOR UPDATE";
 /// One process at a time migrates; the number is only a name for the lock.
 pub(super) const MIGRATION_LOCK: &str = "SELECT 1 FROM pg_advisory_xact_lock(7214509873)";
 pub(super) const JSON_ARRAY: &str = "json_build_array";
+/// Around what is JSON already, whatever it went through.
+pub(super) const JSON: [&str; 2] = ["", ""];
+/// Around bytes that are to be hexadecimal digits.
+pub(super) const HEX: [&str; 2] = ["encode(", ", 'hex')"];
 pub(super) const EXPLAIN: &str = "EXPLAIN ";
 /// Where an explained plan's text stands in its row.
 pub(super) const PLAN_COLUMN: usize = 0;

@@ -20,6 +20,10 @@ pub(super) const LOCK: &str = "";
 pub(super) const ROW_LOCK: &str = "";
 pub(super) const MIGRATION_LOCK: &str = "SELECT 1";
 pub(super) const JSON_ARRAY: &str = "json_array";
+/// Around what is JSON already, whatever it went through.
+pub(super) const JSON: [&str; 2] = ["json(", ")"];
+/// Around bytes that are to be hexadecimal digits.
+pub(super) const HEX: [&str; 2] = ["hex(", ")"];
 pub(super) const EXPLAIN: &str = "EXPLAIN QUERY PLAN ";
 /// Where an explained plan's text stands in its row.
 pub(super) const PLAN_COLUMN: usize = 3;

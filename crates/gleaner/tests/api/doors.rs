@@ -78,3 +78,15 @@ async fn what_is_not_there_is_not_told_to_strangers(db: Database) {
     }
     assert_eq!(api.get("/nothing").await.problem(404), "no_such_route");
 }
+
+#[test]
+fn the_committed_document_is_the_one_in_use() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+    let mut document = gleaner::web::openapi().to_pretty_json().unwrap();
+    document.push('\n');
+    if std::env::var_os("UPDATE_OPENAPI").is_some() {
+        std::fs::write(path, &document).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(committed == document, "docs/openapi.json is stale: `make openapi` writes it anew");
+}

@@ -8,12 +8,13 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::{LOCK, Row, SKIP_LOCKED};
-use super::packed::{SOURCE_TABLES, select_source, source, source_and_host};
+use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::sources::not_found;
 use super::state::{kind, poll_delay};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
-    ArticleCommit, ArticleWork, Claim, ClaimRequest, Commit, Committed, HostKey, Lease, Release, Result, Work,
+    ArticleCommit, ArticleWork, Claim, ClaimRequest, Commit, Committed, HostKey, Lease, Release, Result,
+    Source, Work,
 };
 
 /// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
@@ -123,7 +124,7 @@ fn push_lease(query: &mut Query, request: &ClaimRequest) {
 
 /// The query that finds what is due of leased hosts, so many of each.
 pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
-    let mut query = select_source();
+    let mut query = select_sources();
     query.push(
         " JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_poll_at) AS place \
          FROM source_state WHERE next_poll_at <= ",
@@ -131,7 +132,8 @@ pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
     query.push(") d ON d.source_id = s.id WHERE d.place <= ");
-    query.push_bind(i64::from(request.per_host)).push(" ORDER BY t.host_id, t.next_poll_at");
+    query.push_bind(i64::from(request.per_host));
+    end_sources(&mut query);
     query
 }
 
@@ -154,19 +156,20 @@ async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> 
     let rows = claim_hosts(request).build().fetch_all(&mut **tx).await?;
     let mut claims = rows.iter().map(leased).collect::<sqlx::Result<Vec<Claim>>>()?;
     let hosts: Vec<i64> = claims.iter().map(|claim| claim.lease.host_id).collect();
-    let mut sources: HashMap<i64, Vec<_>> = HashMap::new();
+    let mut due: HashMap<i64, Vec<Source>> = HashMap::new();
     let mut articles: HashMap<i64, Vec<_>> = HashMap::new();
     for piece in id_pieces(&hosts) {
-        for row in due_sources(piece, request).build().fetch_all(&mut **tx).await? {
-            let (host_id, source) = source_and_host(&row)?;
-            sources.entry(host_id).or_default().push(source);
+        let row = due_sources(piece, request).build().fetch_one(&mut **tx).await?;
+        for (host_id, source) in sources(&row)? {
+            due.entry(host_id).or_default().push(source);
         }
         for row in due_articles(piece, request).build().fetch_all(&mut **tx).await? {
             articles.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
         }
     }
     for claim in &mut claims {
-        claim.sources = sources.remove(&claim.lease.host_id).unwrap_or_default();
+        claim.sources = due.remove(&claim.lease.host_id).unwrap_or_default();
+        claim.sources.sort_by_key(|source| (source.next_poll_at, source.id));
         claim.articles = articles.remove(&claim.lease.host_id).unwrap_or_default();
     }
     Ok(claims)
@@ -180,9 +183,11 @@ async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Res
     query.push(") RETURNING id, name, fence, hold_until");
     let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
     let mut claim = leased(&row)?;
-    let mut query = select_source();
+    let mut query = select_sources();
     query.push(" WHERE s.id = ").push_bind(id);
-    claim.sources = vec![source(&query.build().fetch_one(&mut **tx).await?)?];
+    end_sources(&mut query);
+    let row = query.build().fetch_one(&mut **tx).await?;
+    claim.sources = sources(&row)?.into_iter().map(|(_, source)| source).collect();
     Ok(Some(claim))
 }
 

@@ -1,8 +1,9 @@
-//! A source as a row: most of it in one text, as JSON.
+//! Sources as one text, however many: a line each, as JSON.
 //!
-//! A source has fifty columns, and each costs more to hand over than to read: a copy, a lock, a look-up by name. One
-//! text of the same values costs a third. What is usually not there, the state of a source that fails, is a text of its
-//! own, and absent where all is well. Bytes cannot stand in JSON, and stay columns.
+//! A source has fifty columns, and each costs more to hand over than to read: a copy, a lock, a look-up by name; and
+//! each row wakes whoever waits for it. Lines of JSON cost a third, and wake once. What is usually not there, the state
+//! of a source that fails, is absent where all is well. Bytes stand in hexadecimal. Absent on purpose: an order, which
+//! an aggregate does not promise.
 
 use std::sync::LazyLock;
 
@@ -11,32 +12,47 @@ use gleaner_core::outcome::{Cause, ErrorKind};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::{Span, Time};
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 use sqlx::Row as _;
 
-use super::super::{JSON_ARRAY, Row};
+use super::super::{HEX, JSON, JSON_ARRAY, Row};
 use super::{Query, garbled};
 use crate::store::{Memory, Source, SourceSettings};
 
 /// All of a source with its state and host, in the order of [`Packed`] and [`PackedHealth`].
 static SELECT: LazyLock<String> = LazyLock::new(|| {
+    let ([hex, end], [json, over]) = (HEX, JSON);
     format!(
-        "SELECT CAST({JSON_ARRAY}(s.id, s.collection_id, s.url, s.kind, s.name, s.poll_interval_minutes, \
-             s.poll_delay_seconds, s.article_selector, s.ignore_selector, s.full_content, s.backfill, \
-             s.ignore_robots, s.policy, s.version, s.created_at, s.updated_at, t.host_id, t.fence, \
-             t.next_poll_at, t.hold_until, t.last_polled_at, t.last_success_at, t.body_hash, t.reader_version, \
-             t.hints, t.redirect, t.cursor, h.name, h.slot) AS TEXT) AS packed, \
-         CASE WHEN t.status = 'healthy' THEN NULL ELSE CAST({JSON_ARRAY}(t.enabled, t.disabled_reason, \
+        "SELECT string_agg(packed, '\n') FROM (SELECT CAST({JSON_ARRAY}(s.id, s.collection_id, s.url, s.kind, s.name, \
+             s.poll_interval_minutes, s.poll_delay_seconds, s.article_selector, s.ignore_selector, s.full_content, \
+             s.backfill, s.ignore_robots, s.policy, {hex}s.secret{end}, s.version, s.created_at, s.updated_at, \
+             t.host_id, t.fence, t.next_poll_at, t.hold_until, t.last_polled_at, t.last_success_at, \
+             {hex}t.etag{end}, {hex}t.last_modified{end}, t.body_hash, t.reader_version, t.hints, t.redirect, \
+             t.cursor, h.name, h.slot, \
+             {json}CASE WHEN t.status = 'healthy' THEN NULL ELSE {JSON_ARRAY}(t.enabled, t.disabled_reason, \
              t.consecutive_failures, t.failing_since, t.last_error_type, t.last_error_cause, t.last_error, \
              t.last_status_code, t.kind_run, t.kind_since, t.permanent_run, t.permanent_since, t.permanent_kinds, \
-             t.quarantined_at, t.quarantine_reason, t.quarantined_by_hand, t.retry_at) AS TEXT) END AS health, \
-         t.etag, t.last_modified, s.secret FROM {SOURCE_TABLES}"
+             t.quarantined_at, t.quarantine_reason, t.quarantined_by_hand, t.retry_at) END{over}) AS TEXT) \
+             AS packed FROM {SOURCE_TABLES}"
     )
 });
 
-/// A query for sources, to be gone on with; `s`, `t` and `h` are their settings, state and host.
-pub(super) fn select_source() -> Query {
+/// A query for sources, to be gone on with and ended by [`end_sources`]; `s`, `t` and `h` are their settings, state and
+/// host.
+pub(super) fn select_sources() -> Query {
     Query::new(SELECT.as_str())
+}
+
+/// The end of a query for sources.
+pub(super) fn end_sources(query: &mut Query) {
+    query.push(") q");
+}
+
+/// The sources that such a query finds, each with the id of its host, in no order.
+pub(super) fn sources(row: &Row) -> sqlx::Result<Vec<(i64, Source)>> {
+    let text: Option<&str> = row.try_get(0)?;
+    text.into_iter().flat_map(|text| text.split('\n')).map(source).collect()
 }
 
 /// The tables that a source is in.
@@ -61,6 +77,8 @@ struct Packed {
     #[serde(deserialize_with = "flag")]
     ignore_robots: bool,
     policy: Option<String>,
+    #[serde(deserialize_with = "bytes")]
+    secret: Option<Vec<u8>>,
     version: i64,
     created_at: i64,
     updated_at: i64,
@@ -70,6 +88,10 @@ struct Packed {
     hold_until: Option<i64>,
     last_polled_at: Option<i64>,
     last_success_at: Option<i64>,
+    #[serde(deserialize_with = "bytes")]
+    etag: Option<Vec<u8>>,
+    #[serde(deserialize_with = "bytes")]
+    last_modified: Option<Vec<u8>>,
     body_hash: Option<i64>,
     reader_version: Option<i64>,
     hints: Option<String>,
@@ -77,6 +99,7 @@ struct Packed {
     cursor: Option<String>,
     host: String,
     slot: u32,
+    health: Option<PackedHealth>,
 }
 
 #[derive(Deserialize)]
@@ -104,31 +127,40 @@ struct PackedHealth {
 
 /// True and false, which SQLite knows as 1 and 0.
 fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Flag {
-        Bool(bool),
-        Number(i64),
+    struct Flag;
+
+    impl Visitor<'_> for Flag {
+        type Value = bool;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("true or false")
+        }
+
+        fn visit_bool<E>(self, flag: bool) -> Result<bool, E> {
+            Ok(flag)
+        }
+
+        fn visit_u64<E>(self, number: u64) -> Result<bool, E> {
+            Ok(number != 0)
+        }
     }
-    Ok(match Flag::deserialize(from)? {
-        Flag::Bool(flag) => flag,
-        Flag::Number(number) => number != 0,
-    })
+
+    from.deserialize_any(Flag)
 }
 
-/// A source from a row of [`select_source`].
-pub(super) fn source(row: &Row) -> sqlx::Result<Source> {
-    source_and_host(row).map(|(_, source)| source)
-}
-
-/// The same with the id of its host.
-pub(super) fn source_and_host(row: &Row) -> sqlx::Result<(i64, Source)> {
-    let packed: Packed =
-        serde_json::from_str(row.try_get::<&str, _>(0)?).map_err(|error| garbled("source", error))?;
-    let state: Option<PackedHealth> = match row.try_get::<Option<&str>, _>(1)? {
-        Some(text) => Some(serde_json::from_str(text).map_err(|error| garbled("state", error))?),
-        None => None,
+/// Bytes in hexadecimal; none at all are none.
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
+    let Some(text) = Option::<String>::deserialize(from)?.filter(|text| !text.is_empty()) else {
+        return Ok(None);
     };
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let (pairs, _) = text.as_bytes().as_chunks::<2>();
+    Ok(pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect())
+}
+
+/// A source from its line, with the id of its host.
+fn source(line: &str) -> sqlx::Result<(i64, Source)> {
+    let packed: Packed = serde_json::from_str(line).map_err(|error| garbled("source", error))?;
     let hints = match &packed.hints {
         Some(text) => serde_json::from_str(text).map_err(|error| garbled("hints", error))?,
         None => Hints::NONE,
@@ -148,18 +180,18 @@ pub(super) fn source_and_host(row: &Row) -> sqlx::Result<(i64, Source)> {
             backfill: packed.backfill,
             ignore_robots: packed.ignore_robots,
             policy: packed.policy,
-            secret: row.try_get(4)?,
+            secret: packed.secret,
         },
         health: Health {
             hold_until: time(packed.hold_until),
             last_polled_at: time(packed.last_polled_at),
             last_success_at: time(packed.last_success_at),
-            ..state.map(health).transpose()?.unwrap_or_default()
+            ..packed.health.map(health).transpose()?.unwrap_or_default()
         },
         next_poll_at: time(packed.next_poll_at),
         memory: Memory {
-            etag: row.try_get(2)?,
-            last_modified: row.try_get(3)?,
+            etag: packed.etag,
+            last_modified: packed.last_modified,
             body_hash: packed.body_hash,
             reader_version: packed.reader_version,
             hints,

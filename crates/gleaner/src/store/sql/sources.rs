@@ -10,7 +10,7 @@ use sqlx::Row as _;
 use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
-use super::packed::{SOURCE_TABLES, select_source, source};
+use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
 use crate::store::{
@@ -49,17 +49,16 @@ impl Sources for Sql {
     }
 
     async fn source(&self, id: i64) -> Result<Source> {
-        let mut query = select_source();
+        let mut query = select_sources();
         query.push(" WHERE s.id = ").push_bind(id);
-        let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
-        let row = row.ok_or_else(|| not_found(id))?;
-        source(&row).map_err(|error| self.fail(error))
+        end_sources(&mut query);
+        self.read_sources(query).await?.pop().ok_or_else(|| not_found(id))
     }
 
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>> {
-        let mut query = list(filter, after, limit);
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
-        rows.iter().map(source).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+        let mut found = self.read_sources(list(filter, after, limit)).await?;
+        found.sort_unstable_by_key(|source| source.id);
+        Ok(found)
     }
 
     async fn count_by_status(&self) -> Result<Vec<(Status, u64)>> {
@@ -120,6 +119,13 @@ pub(super) fn pattern(text: &str) -> String {
 }
 
 impl Sql {
+    /// The sources that a query of [`select_sources`] finds.
+    async fn read_sources(&self, mut query: Query) -> Result<Vec<Source>> {
+        let row = query.build().fetch_one(&self.read).await.map_err(|error| self.fail(error))?;
+        let found = sources(&row).map_err(|error| self.fail(error))?;
+        Ok(found.into_iter().map(|(_, source)| source).collect())
+    }
+
     /// The source of a collection that has this canonical URL.
     async fn source_at(&self, collection_id: i64, canonical_url: &str) -> Result<Option<i64>> {
         let mut query = Query::new("SELECT id FROM sources WHERE collection_id = ");
@@ -138,7 +144,7 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
     // By the table whose index leads to what is looked for, so that nothing is sorted.
     let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
     let id = if by_setting { "s.id" } else { "t.source_id" };
-    let mut query = select_source();
+    let mut query = select_sources();
     query.push(format!(" WHERE {id} > ")).push_bind(after.unwrap_or(0));
     if let Some(status) = filter.status {
         query.push(" AND t.status = ").push_bind(status.name());
@@ -164,6 +170,7 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
             .push(")");
     }
     query.push(format!(" ORDER BY {id} LIMIT ")).push(i64::from(limit));
+    end_sources(&mut query);
     query
 }
 

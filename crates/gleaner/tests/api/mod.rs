@@ -13,6 +13,7 @@ mod polling;
 mod posts;
 mod schemathesis;
 mod sources;
+mod trouble;
 mod webhooks;
 
 /// Makes two tests of each, one a database.

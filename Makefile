@@ -25,7 +25,7 @@ openapi: ## Write docs/openapi.json anew, from the code
 	UPDATE_OPENAPI=1 cargo test --locked --package gleaner --test gleaner the_committed_document_is_the_one_in_use
 
 fuzz-api: setup ## The API against its own document, 50,000 requests on each database
-	SCHEMATHESIS_EXAMPLES=800 scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says
+	SCHEMATHESIS_EXAMPLES=800 SCHEMATHESIS_SEED=$(or $(SEED),2) scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop: cold, unchanged, one new entry
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml

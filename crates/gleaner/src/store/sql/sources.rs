@@ -57,7 +57,9 @@ impl Sources for Sql {
 
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>> {
         let mut found = self.read_sources(list(filter, after, limit)).await?;
-        found.sort_unstable_by_key(|source| source.id);
+        if !found.is_sorted_by_key(|source| source.id) {
+            found.sort_unstable_by_key(|source| source.id);
+        }
         Ok(found)
     }
 

@@ -92,7 +92,7 @@ impl From<Imported> for ShownImport {
 /// good is kept, in batches; what is not is told line by line. Importing again skips what is there. Folders become
 /// collections.
 #[utoipa::path(post, path = "/import", tag = "sources", params(Which), request_body(content(
-    (String = "text/x-opml"), (String = "application/x-ndjson"), (Elsewhere = "application/json"),
+    (Value = "text/x-opml"), (Value = "application/x-ndjson"), (Elsewhere = "application/json"),
 )), responses(
     (status = 200, body = ShownImport),
     (status = 404, description = "There is no such collection"),

@@ -8,7 +8,6 @@ use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, Outside};
 use gleaner::store::{HostKey, NewSource, Options, SourceSettings, Store, open};
 use gleaner_core::link;
-use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::{Span, Time};
 
 use crate::Failed;
@@ -107,20 +106,6 @@ pub(crate) fn source(url: &str, next_poll_at: Time) -> NewSource {
         host: HostKey { name: link::host(url).unwrap_or_default(), slot: 0 },
         next_poll_at,
         enabled: true,
-        settings: SourceSettings {
-            collection_id: 1,
-            url: url.to_owned(),
-            kind: Kind::Feed,
-            name: None,
-            interval: Interval::Default,
-            poll_delay: None,
-            article_selector: None,
-            ignore_selector: None,
-            full_content: false,
-            backfill: true,
-            ignore_robots: false,
-            policy: None,
-            secret: None,
-        },
+        settings: SourceSettings { backfill: true, ..SourceSettings::feed(1, url) },
     }
 }

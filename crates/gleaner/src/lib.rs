@@ -8,6 +8,7 @@ pub mod clock;
 pub mod config;
 pub mod engine;
 pub mod fetch;
+mod hex;
 pub mod log;
 pub mod metrics;
 pub mod read;

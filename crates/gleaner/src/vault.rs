@@ -17,6 +17,7 @@ use sha2::Sha256;
 
 use crate::config::secret::Secret;
 use crate::config::{Store, StoreUrl};
+use crate::hex;
 
 /// How long the key is.
 const KEY_BYTES: usize = 32;
@@ -169,7 +170,7 @@ impl Vault {
             return Ok(key);
         }
         let key = match &self.place {
-            Place::Given(text) => from_hex(text.expose().as_bytes()).ok_or(VaultError::BadKey)?,
+            Place::Given(text) => key_of(text.expose()).ok_or(VaultError::BadKey)?,
             Place::File(path) => match file::read(path)? {
                 Some(key) => key,
                 None if make => file::create(path)?,
@@ -189,12 +190,9 @@ pub fn random<const N: usize>() -> Result<[u8; N], VaultError> {
     Ok(bytes)
 }
 
-fn from_hex(text: &[u8]) -> Option<Key> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let (pairs, rest) = text.trim_ascii().as_chunks::<2>();
-    let bytes: Option<Vec<u8>> =
-        pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
-    bytes.filter(|_| rest.is_empty())?.try_into().ok()
+/// A key from its digits.
+fn key_of(digits: &str) -> Option<Key> {
+    hex::decode(digits.trim())?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use url::Url;
 
 use super::parse::StoreUrl;
 use super::secret::{PrivateUrl, Secret};
+use crate::hex;
 
 /// Everything that can be configured.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,6 +189,6 @@ impl Config {
             let table = serde_json::to_string(&table).unwrap_or_default();
             hash.update(format!("{name} {table}\n"));
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&hash.finalize())
     }
 }

@@ -8,13 +8,13 @@ use gleaner_core::outcome::Failure;
 use gleaner_core::post::{NewPost, content_hash};
 use gleaner_core::schedule::host_hold;
 use gleaner_core::source::Kind;
-use gleaner_core::time::{Span, Time};
+use gleaner_core::time::Time;
 use serde::{Deserialize, Serialize};
 use tokio::sync::SemaphorePermit;
 use url::Url;
 
 use super::Inner;
-use super::attempt::{PAGES, caught, filter, off_the_threads};
+use super::attempt::{caught, filter, off_the_threads};
 use super::host::host_key;
 use super::poll::{Polled, Turn};
 use super::record::Shared;
@@ -22,8 +22,8 @@ use crate::fetch::Request;
 use crate::log::Shown;
 use crate::metrics::add;
 use crate::read::article::{Article, extract};
-use crate::read::{Page, text};
-use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Release, Source};
+use crate::read::{ACCEPT_PAGES, Page, text};
+use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Source};
 
 /// A post as far as the index or the feed knows it, kept until its page is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,9 +73,8 @@ pub(super) async fn article(
     let now = inner.cx.clock.now();
     let host_hold_until = fetched.as_ref().err().and_then(|failure| host_hold(failure, now));
     let outcome = outcome(inner, &work, fetched, now);
-    let released = turn.end.is_some() || host_hold_until.is_some();
-    let free_at = turn.end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
-    let release = released.then_some(Release { lease: turn.lease, free_at });
+    let release = turn.release(host_hold_until, now);
+    let released = release.is_some();
     add(&inner.cx.metrics.pages, 1);
     let commit = ArticleCommit { lease: turn.lease, work_id: work.id, at: now, host_hold_until, outcome };
     let committed = inner.recorder.commit_article(commit, release).await?;
@@ -94,7 +93,7 @@ async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Res
     if !work.ignore_robots && work.kind != Kind::Feed {
         inner.cx.fetcher.allowed(&url, now).await?;
     }
-    let request = Request { accept: PAGES.to_owned(), keep_connection: many, ..Request::new(url) };
+    let request = Request { accept: ACCEPT_PAGES.to_owned(), keep_connection: many, ..Request::new(url) };
     let response = inner.cx.fetcher.fetch(&request, now).await?;
     off_the_threads(inner, move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };

@@ -41,9 +41,6 @@ pub struct Readers {
 /// Raised when a reader makes something else of the same bytes: then validators of before are not used.
 const READER_VERSION: i64 = 1;
 
-/// What a page's server is asked for.
-pub(super) const PAGES: &str = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5";
-
 /// What came of a try.
 pub(super) struct Attempt {
     pub(super) outcome: Outcome,
@@ -196,7 +193,7 @@ fn request(vault: &Vault, source: &Source, many: bool) -> Result<Request, Fault>
         .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", source.settings.url)))?;
     let accept = match source.settings.kind {
         Kind::Feed | Kind::X => read::feed::ACCEPT,
-        Kind::Website | Kind::Watchlist => PAGES,
+        Kind::Website | Kind::Watchlist => read::ACCEPT_PAGES,
     };
     let validators = if is_current(source) {
         let Memory { etag, last_modified, .. } = source.memory.clone();

@@ -15,6 +15,7 @@ use url::Url;
 use super::told::Told;
 use crate::config::secret::Secret;
 use crate::fetch::{Fetcher, Post};
+use crate::hex;
 use crate::store::{Delivery, DeliveryStatus, Event, NewEvent, Progress, Webhook};
 use crate::vault::{Vault, VaultError};
 
@@ -86,8 +87,7 @@ fn signature(secret: &[u8], now: Time, body: &str) -> String {
     // A key of any length will do.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret) else { return String::new() };
     mac.update(format!("{seconds}.{body}").as_bytes());
-    let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("t={seconds},v1={digits}")
+    format!("t={seconds},v1={}", hex::encode(&mac.finalize().into_bytes()))
 }
 
 /// A delivery that nobody has tried yet.

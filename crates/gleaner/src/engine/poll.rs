@@ -26,6 +26,14 @@ pub(super) struct Turn {
     pub(super) end: Option<Span>,
 }
 
+impl Turn {
+    /// The end of the lease, where it ends with this: the turn says so, or the host asks for it.
+    pub(super) fn release(&self, host_hold_until: Option<Time>, now: Time) -> Option<Release> {
+        let free_at = self.end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
+        (self.end.is_some() || host_hold_until.is_some()).then_some(Release { lease: self.lease, free_at })
+    }
+}
+
 /// What a poll leaves to whoever runs the host.
 pub(super) struct Polled {
     /// The host was given back with it.
@@ -43,22 +51,20 @@ pub(super) async fn poll(
     turn: Turn,
     source: Source,
 ) -> Shared<Polled> {
-    let Turn { lease, many, end } = turn;
     let metrics = &inner.cx.metrics;
     if let Some(due) = source.next_poll_at {
         metrics.due_lag_seconds.observe(inner.cx.clock.now().since(due).as_millis() as f64 / 1000.0);
     }
-    let attempt = attempt(inner, &source, many).await;
+    let attempt = attempt(inner, &source, turn.many).await;
     metrics.polled(outcome_name(&attempt.outcome), attempt.duration, attempt.bytes);
     // The next host is asked while this poll is recorded.
     drop(permit);
     let now = inner.cx.clock.now();
     let decision = decision(&inner.cx, &source, &attempt, now);
-    let free_at = end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
-    let released = end.is_some() || decision.host_hold_until.is_some();
-    let release = released.then_some(Release { lease, free_at });
+    let release = turn.release(decision.host_hold_until, now);
+    let released = release.is_some();
     let told = Told::of(&inner.cx, &source, &attempt, &decision);
-    let commit = commit(inner, lease, &source, attempt, decision, now);
+    let commit = commit(inner, turn.lease, &source, attempt, decision, now);
     let committed = inner.recorder.commit(commit, release).await?;
     let stored = matches!(committed, Committed::Stored { .. });
     match committed {

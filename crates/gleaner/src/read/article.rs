@@ -22,7 +22,7 @@ use url::Url;
 
 use super::decode::decode;
 use super::html::{Token, Tokens};
-use super::text::plain_text;
+use super::text::{escape, plain_text};
 use super::{Page, tree};
 use facts::Facts;
 
@@ -85,7 +85,7 @@ pub fn extract(page: &Page<'_>) -> Article {
         }
         None => {
             article.text = excerpt(&html);
-            article.html = escaped(&article.text);
+            article.html = escape(&article.text);
         }
     }
     article.title = title;
@@ -107,10 +107,6 @@ fn excerpt(html: &str) -> String {
     }
     let text = plain_text(html.get(body..).unwrap_or_default());
     text.chars().take(EXCERPT).collect::<String>().trim_end().to_owned()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// An address on the web, made absolute.

@@ -6,6 +6,7 @@ use gleaner_core::schedule::{Hints, WINDOW_ENTRIES};
 use gleaner_core::time::{Span, Time};
 use gleaner_feed::{Options, Text, TextKind};
 
+use super::text::escape;
 use super::{Document, Lack, Page, Rules};
 
 /// What a feed's server is asked for.
@@ -46,9 +47,7 @@ fn entry(entry: gleaner_feed::Entry) -> Entry {
 /// A text as HTML: plain text is escaped, so that a `<` in it stays one.
 fn html(text: Text) -> String {
     match text.kind {
-        TextKind::Plain if text.value.contains(['<', '>', '&']) => {
-            text.value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-        }
+        TextKind::Plain if text.value.contains(['<', '>', '&']) => escape(&text.value),
         _ => text.value.into_string(),
     }
 }

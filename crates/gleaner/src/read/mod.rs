@@ -25,6 +25,9 @@ use gleaner_core::post::Entry;
 use gleaner_core::schedule::Hints;
 use url::Url;
 
+/// What a page's server is asked for.
+pub const ACCEPT_PAGES: &str = "text/html, application/xhtml+xml;q=0.9, */*;q=0.5";
+
 /// A page as it was fetched.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {

@@ -14,6 +14,11 @@ use memchr::memchr;
 use super::element::Kind;
 use super::html::{Tag, Token, Tokens};
 
+/// Plain text as HTML, so that a `<` in it stays one.
+pub(super) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 /// The text of a piece of HTML, or of text that is none.
 pub fn plain_text(html: &str) -> String {
     let mut text = Folded { out: String::with_capacity(html.len() / 2 + 16), gap: false };

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Actor, By, Scope, Service, ServiceError, jwt};
 use crate::config::secret::Secret;
+use crate::hex;
 use crate::store::{NewToken, Token, TokenKind, User};
 use crate::vault::random;
 
@@ -74,7 +75,7 @@ impl Service {
             Login::Password { name, password } => self.check_password(&name, password).await?,
             Login::Link(code) => self.check_link(&code).await?,
         };
-        let name = format!("login {}", hex(&random::<8>()?));
+        let name = format!("login {}", hex::encode(&random::<8>()?));
         let scopes = vec![Scope::Read, Scope::Write];
         let granted = self.grant(&user, TokenKind::Session, &name, &scopes, SESSION).await?;
         let id = granted.id;
@@ -101,7 +102,7 @@ impl Service {
     /// A link's code for a user to log in with, once.
     pub async fn login_code(&self, user: &str) -> Result<Granted, ServiceError> {
         let user = self.store.user_named(user).await?;
-        let name = format!("link {}", hex(&random::<8>()?));
+        let name = format!("link {}", hex::encode(&random::<8>()?));
         self.grant(&user, TokenKind::Link, &name, &[], LINK).await
     }
 
@@ -147,7 +148,7 @@ impl Service {
         scopes: &[Scope],
         lasts: Span,
     ) -> Result<Granted, ServiceError> {
-        let (now, text) = (self.clock.now(), hex(&random::<32>()?));
+        let (now, text) = (self.clock.now(), hex::encode(&random::<32>()?));
         let expires_at = now + lasts;
         let is_jwt = matches!(kind, TokenKind::Api | TokenKind::Session);
         let (key, secret) = if is_jwt {
@@ -366,9 +367,5 @@ fn password_matches(password: &Secret, hash: Option<&str>) -> bool {
 }
 
 pub(super) fn hashed(text: &str) -> String {
-    hex(&Sha256::digest(text))
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&Sha256::digest(text))
 }

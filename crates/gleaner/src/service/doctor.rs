@@ -13,6 +13,7 @@ use url::{Host, Url};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, StoreUrl};
 use crate::fetch::{Fetcher, Outside, Request};
+use crate::hex;
 use crate::store::whole;
 use crate::vault::{Vault, VaultError, random};
 
@@ -162,7 +163,7 @@ fn existing(path: &Path) -> PathBuf {
 
 /// Writes a file, and tells when the file system thinks that was.
 fn probe(directory: &Path) -> std::io::Result<Option<Time>> {
-    let name = random::<8>().unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let name = hex::encode(&random::<8>().unwrap_or_default());
     let path = directory.join(format!(".gleaner-doctor-{name}"));
     std::fs::write(&path, b"")?;
     let modified = std::fs::metadata(&path).and_then(|file| file.modified());

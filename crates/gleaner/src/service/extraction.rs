@@ -10,11 +10,8 @@ use super::trial::failed_to_fetch;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::fetch::{Fetcher, Outside, Request};
-use crate::read::Page;
 use crate::read::article::{self, Article};
-
-/// What a page's server is asked for.
-const ACCEPT: &str = "text/html, application/xhtml+xml, */*;q=0.5";
+use crate::read::{ACCEPT_PAGES, Page};
 
 /// The address of a page that has none.
 const NOWHERE: &str = "http://localhost/";
@@ -47,7 +44,7 @@ pub async fn extract_url(config: &Config, text: &str) -> Result<Extraction, Serv
     let url = link::source_url(text)?;
     let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
     let now = SystemClock.now();
-    let request = Request { accept: ACCEPT.to_owned(), ..Request::new(url.clone()) };
+    let request = Request { accept: ACCEPT_PAGES.to_owned(), ..Request::new(url.clone()) };
     let response = fetcher.fetch(&request, now).await.map_err(|failed| failed_to_fetch(&url, failed))?;
     let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
     let mut extraction = told(article::extract(&page), now);

@@ -5,8 +5,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::access::hashed;
 use super::{Actor, By, EventQuery, Scope, Service, ServiceError, Told};
-use crate::read;
 use crate::store::{Post, SourceName, TokenKind};
+use crate::{hex, read};
 
 /// The longest HTML of a post that a feed repeats; of a longer one, the text is shown.
 const HTML_BYTES: usize = 100_000;
@@ -169,7 +169,7 @@ fn event_item(told: &Told) -> FeedItem {
 /// A name for something that no other thing has, as a UUID made from what it is.
 fn urn(what: &str) -> String {
     let hash = Sha256::digest(format!("gleaner {what}"));
-    let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let digits = hex::encode(&hash[..16]);
     let (a, b, c, d, e) = (&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..]);
     // Version 8: made in a way of its own.
     format!("urn:uuid:{a}-{b}-8{c}-8{d}-{e}")

@@ -9,10 +9,7 @@ use super::trial::failed_to_fetch;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::fetch::{Fetcher, Outside, Request};
-use crate::read::{Page, links};
-
-/// What a page's server is asked for.
-const ACCEPT: &str = "text/html, application/xhtml+xml, */*;q=0.5";
+use crate::read::{ACCEPT_PAGES, Page, links};
 
 /// The links of an index page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,7 +40,7 @@ pub async fn links_at(
     let url = link::source_url(text)?;
     check(selector)?;
     let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
-    let request = Request { accept: ACCEPT.to_owned(), ..Request::new(url.clone()) };
+    let request = Request { accept: ACCEPT_PAGES.to_owned(), ..Request::new(url.clone()) };
     let response =
         fetcher.fetch(&request, SystemClock.now()).await.map_err(|failed| failed_to_fetch(&url, failed))?;
     read(&Page { url: &response.url, content_type: &response.content_type, body: &response.body }, selector)

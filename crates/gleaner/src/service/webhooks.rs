@@ -5,13 +5,14 @@ use std::sync::Arc;
 use gleaner_core::link;
 use url::Url;
 
-use super::access::{checked_name, hex};
+use super::access::checked_name;
 use super::events::kinds;
 use super::{By, Checks, Scope, Service, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::{Sender, seal_webhook_secret};
 use crate::fetch::guard::{self, Allow};
 use crate::fetch::{Fetcher, Outside};
+use crate::hex;
 use crate::store::{Delivery, Progress, Webhook};
 use crate::vault::{Vault, random};
 
@@ -101,7 +102,7 @@ impl By<'_> {
             let message = format!("there are {MOST} webhooks already; delete one that is not needed");
             return Err(ServiceError::conflict("too_many_webhooks", message));
         }
-        let (now, secret) = (self.clock.now(), Secret::new(hex(&random::<32>()?)));
+        let (now, secret) = (self.clock.now(), Secret::new(hex::encode(&random::<32>()?)));
         let webhook = Webhook {
             id: 0,
             owner_id: self.actor.user_id,

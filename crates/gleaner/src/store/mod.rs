@@ -14,6 +14,7 @@ mod types;
 mod webhooks;
 pub mod whole;
 mod words;
+mod work;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use events::*;
 pub use records::*;
 pub use types::*;
 pub use webhooks::*;
+pub use work::*;
 
 /// The result of a store's method.
 pub type Result<T> = std::result::Result<T, StoreError>;

@@ -4,7 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{Key, VaultError, from_hex, random};
+use super::{Key, VaultError, key_of, random};
+use crate::hex;
 
 /// The key in a file; none where there is no file.
 pub(super) fn read(path: &Path) -> Result<Option<Key>, VaultError> {
@@ -18,7 +19,8 @@ pub(super) fn read(path: &Path) -> Result<Option<Key>, VaultError> {
     let mut text = Vec::new();
     // Whatever else is there under that name may be large.
     file.take(1024).read_to_end(&mut text).map_err(failed)?;
-    from_hex(&text).map(Some).ok_or_else(|| VaultError::BadFile { path: path.to_owned() })
+    let key = std::str::from_utf8(&text).ok().and_then(key_of);
+    key.map(Some).ok_or_else(|| VaultError::BadFile { path: path.to_owned() })
 }
 
 /// Makes a key and its file. Where another process is faster, its key is taken.
@@ -27,7 +29,7 @@ pub(super) fn create(path: &Path) -> Result<Key, VaultError> {
     let (key, suffix): (Key, [u8; 8]) = (random()?, random()?);
     // Under another name until it is whole: a crash in between must not leave half a key.
     let mut draft = path.as_os_str().to_owned();
-    draft.push(format!(".{}", hex(&suffix)));
+    draft.push(format!(".{}", hex::encode(&suffix)));
     let draft = PathBuf::from(draft);
     let linked = write(&draft, &key).and_then(|()| fs::hard_link(&draft, path));
     let _ = fs::remove_file(&draft);
@@ -47,7 +49,7 @@ fn write(path: &Path, key: &Key) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
-    file.write_all(format!("{}\n", hex(key)).as_bytes())?;
+    file.write_all(format!("{}\n", hex::encode(key)).as_bytes())?;
     file.sync_all()
 }
 
@@ -62,10 +64,6 @@ fn keep_name(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn keep_name(_: &Path) -> io::Result<()> {
     Ok(())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(unix)]

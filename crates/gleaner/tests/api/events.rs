@@ -106,9 +106,13 @@ impl Reader {
 }
 
 async fn until_listed(api: &Api, count: usize) {
-    while api.get("/events").await.is(200)["items"].as_array().unwrap().len() < count {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let listed = async {
+        // Each look is a request over HTTP, and leaves the dispatcher its time.
+        while api.get("/events").await.is(200)["items"].as_array().unwrap().len() < count {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, listed).await.expect("all events are listed");
 }
 
 async fn events_are_listed_by_type_and_source_and_page(db: Database) {

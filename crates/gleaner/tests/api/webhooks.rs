@@ -412,19 +412,9 @@ async fn a_target_that_hangs_holds_up_nobody_else(db: Database) {
     });
     for n in 0..10 {
         scene.api.service.tell(event("test.one", &json!({ "n": n }))).await.unwrap();
-        let there = async {
-            while scene.received("/answers").len() <= n {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), there).await.expect("the other one is not held up");
+        scene.server.until_asked("/answers", n + 1).await;
     }
-    let begun = async {
-        while scene.received("/hangs").is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), begun).await.unwrap();
+    scene.server.until_asked("/hangs", 1).await;
     assert_eq!(scene.received("/hangs").len(), 1, "one request at a time");
     assert_eq!(scene.read(hangs).await["last_event_id"], 0);
     stop.send(()).unwrap();

@@ -163,6 +163,8 @@ struct State {
     /// By path and query; the last of several is repeated.
     replies: HashMap<String, Vec<Reply>>,
     received: Vec<Received>,
+    /// Tells of every request.
+    asked: tokio::sync::watch::Sender<usize>,
     connections: usize,
     /// By host as the client names it: requests under way, and the most there ever were.
     under_way: HashMap<String, (usize, usize)>,
@@ -238,6 +240,19 @@ impl Server {
         self.state.lock().unwrap().received.clone()
     }
 
+    /// Waits until there were so many requests for a path.
+    pub(crate) async fn until_asked(&self, path: &str, count: usize) {
+        let mut asked = self.state.lock().unwrap().asked.subscribe();
+        let there = || self.requests().iter().filter(|request| request.path == path).count() >= count;
+        let wait = async {
+            while !there() {
+                asked.changed().await.unwrap();
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(20), wait).await;
+        waited.unwrap_or_else(|_| panic!("{path} was not asked for {count} times"));
+    }
+
     /// The most requests that were ever under way at once for one host, as clients name it.
     pub(crate) fn most_at_once(&self) -> usize {
         self.state.lock().unwrap().under_way.values().map(|(_, most)| *most).max().unwrap_or(0)
@@ -311,6 +326,7 @@ async fn serve(mut stream: impl OverTcp, connection: usize, state: &Mutex<State>
             *now += 1;
             *most = (*most).max(*now);
             state.received.push(request.clone());
+            state.asked.send_modify(|count| *count += 1);
             match state.replies.get_mut(&path) {
                 Some(replies) if replies.len() > 1 => replies.pop(),
                 Some(replies) => replies.last().cloned(),

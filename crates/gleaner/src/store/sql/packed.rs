@@ -12,12 +12,13 @@ use gleaner_core::outcome::{Cause, ErrorKind};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::{Span, Time};
-use serde::de::Visitor;
+use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer};
 use sqlx::Row as _;
 
 use super::super::{HEX, JSON, JSON_ARRAY, Row};
 use super::{Query, garbled};
+use crate::hex;
 use crate::store::{Memory, Source, SourceSettings};
 
 /// All of a source with its state and host, in the order of [`Packed`] and [`PackedHealth`].
@@ -150,12 +151,9 @@ fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 
 /// Bytes in hexadecimal; none at all are none.
 fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
-    let Some(text) = Option::<String>::deserialize(from)?.filter(|text| !text.is_empty()) else {
-        return Ok(None);
-    };
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let (pairs, _) = text.as_bytes().as_chunks::<2>();
-    Ok(pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect())
+    let text = Option::<String>::deserialize(from)?.filter(|text| !text.is_empty());
+    let decoded = |text: String| hex::decode(&text).ok_or_else(|| D::Error::custom("no hexadecimal digits"));
+    text.map(decoded).transpose()
 }
 
 /// A source from its line, with the id of its host.

@@ -1,0 +1,229 @@
+//! Due work, and what became of it: claims, commits, and pages to be fetched.
+
+use gleaner_core::health::Health;
+use gleaner_core::identity::{Seen, Skipped};
+use gleaner_core::outcome::ErrorKind;
+use gleaner_core::post::NewPost;
+use gleaner_core::source::Kind;
+use gleaner_core::time::{Span, Time};
+
+use super::{HostKey, Memory, NewEvent, Source};
+
+/// What to claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// The time now.
+    pub now: Time,
+    /// How long the lease lasts without a heartbeat.
+    pub lease: Span,
+    /// Who claims.
+    pub owner: String,
+    /// At most so many hosts.
+    pub hosts: u32,
+    /// At most so many sources of each.
+    pub per_host: u32,
+}
+
+/// A host that is ours for a while, with what is due of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// The lease.
+    pub lease: Lease,
+    /// The host's name.
+    pub host: String,
+    /// No source of it is asked before then.
+    pub hold_until: Option<Time>,
+    /// Sources that are due, the longest due first.
+    pub sources: Vec<Source>,
+    /// Pages that are due.
+    pub articles: Vec<ArticleWork>,
+}
+
+/// Proof that a host is ours; a later claim raises the fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Lease {
+    /// The host.
+    pub host_id: i64,
+    /// Its fence when we claimed it.
+    pub fence: i64,
+}
+
+/// The end of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// The lease.
+    pub lease: Lease,
+    /// The host is not to be asked before then: the delay after the latest request.
+    pub free_at: Option<Time>,
+}
+
+/// One poll's whole verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Commit {
+    /// The lease it was made under.
+    pub lease: Lease,
+    /// The source.
+    pub source_id: i64,
+    /// The source's fence when it was claimed.
+    pub fence: i64,
+    /// The state it was claimed in, so that what did not change is not written.
+    pub was: Health,
+    /// The new state.
+    pub health: Health,
+    /// The next poll.
+    pub next_poll_at: Option<Time>,
+    /// The host is left alone until then.
+    pub host_hold_until: Option<Time>,
+    /// What to remember of the server; none: what it was.
+    pub memory: Option<Memory>,
+    /// Where the source has moved for good.
+    pub moved: Option<Move>,
+    /// Posts to store.
+    pub new: Vec<(NewPost, Seen)>,
+    /// Posts to change.
+    pub changed: Vec<(i64, NewPost, Seen)>,
+    /// What to remember of other entries.
+    pub remember: Vec<Seen>,
+    /// Entries that the document no longer has.
+    pub vanished: Vec<i64>,
+    /// Pages to fetch.
+    pub articles: Vec<NewArticleWork>,
+    /// The row of the history.
+    pub poll: PollRecord,
+    /// What to tell the world, posts aside.
+    pub events: Vec<NewEvent>,
+}
+
+/// A source's new address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// The URL.
+    pub url: String,
+    /// See [`NewSource::canonical_url`].
+    pub canonical_url: String,
+    /// Who asks from now on.
+    pub host: HostKey,
+}
+
+/// What became of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Committed {
+    /// Stored, with the ids of the posts that are new and of those that changed.
+    Stored {
+        /// New posts.
+        new: Vec<i64>,
+        /// Changed posts.
+        changed: Vec<i64>,
+    },
+    /// The lease had run out, or the source was edited or deleted meanwhile: nothing was written.
+    Discarded,
+}
+
+/// One poll, for the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PollRecord {
+    /// When it ended.
+    pub at: Time,
+    /// [`gleaner_core::outcome::Outcome::name`].
+    pub outcome: String,
+    /// What failed.
+    pub error: Option<(ErrorKind, String)>,
+    /// The HTTP status.
+    pub status_code: Option<u16>,
+    /// How long it took.
+    pub duration: Span,
+    /// How many bytes came.
+    pub bytes: u64,
+    /// What was skipped, and why.
+    pub skipped: Skipped,
+    /// What was wrong with the document, though it could be read.
+    pub note: Option<String>,
+    /// The rule that applied.
+    pub rule: Option<String>,
+}
+
+/// A row of the history: one poll, or several unchanged ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poll {
+    /// Its id.
+    pub id: i64,
+    /// The first of them.
+    pub first_at: Time,
+    /// How many.
+    pub count: i64,
+    /// Posts that were new.
+    pub new_posts: i64,
+    /// Posts that changed.
+    pub updated_posts: i64,
+    /// The latest of them.
+    pub record: PollRecord,
+}
+
+/// A page to be fetched for an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewArticleWork {
+    /// Who asks.
+    pub host: HostKey,
+    /// The entry it belongs to, which the same commit remembers as seen.
+    pub entry_key: i64,
+    /// The page.
+    pub url: String,
+    /// The post as far as it is known, as JSON.
+    pub draft: String,
+    /// When it may first be fetched.
+    pub next_try_at: Time,
+}
+
+/// A page to be fetched, as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArticleWork {
+    /// Its id.
+    pub id: i64,
+    /// The source it is for.
+    pub source_id: i64,
+    /// The entry it belongs to.
+    pub entry_key: i64,
+    /// The page.
+    pub url: String,
+    /// The post as far as it is known, as JSON.
+    pub draft: String,
+    /// How often it was tried.
+    pub tries: i64,
+    /// The kind of its source.
+    pub kind: Kind,
+    /// Its source's own pause.
+    pub poll_delay: Option<Span>,
+    /// Whether robots.txt is not asked.
+    pub ignore_robots: bool,
+}
+
+/// What became of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArticleOutcome {
+    /// It is a post now.
+    Post(Box<NewPost>),
+    /// It failed, and is tried again.
+    Retry {
+        /// When.
+        at: Time,
+        /// What happened.
+        error: String,
+    },
+    /// It is given up; its entry stays seen.
+    GivenUp,
+}
+
+/// The end of one piece of article work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArticleCommit {
+    /// The lease it was made under.
+    pub lease: Lease,
+    /// The work.
+    pub work_id: i64,
+    /// When it ended.
+    pub at: Time,
+    /// The host is left alone until then.
+    pub host_hold_until: Option<Time>,
+    /// What became of it.
+    pub outcome: ArticleOutcome,
+}

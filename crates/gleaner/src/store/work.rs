@@ -99,7 +99,7 @@ pub struct Commit {
 pub struct Move {
     /// The URL.
     pub url: String,
-    /// See [`NewSource::canonical_url`].
+    /// See [`super::NewSource::canonical_url`].
     pub canonical_url: String,
     /// Who asks from now on.
     pub host: HostKey,

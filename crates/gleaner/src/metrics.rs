@@ -81,6 +81,11 @@ impl Metrics {
         self.poll_seconds.observe(took.as_millis() as f64 / 1000.0);
     }
 
+    /// How many polls there were.
+    pub fn polls(&self) -> u64 {
+        self.polls.iter().map(|(_, count)| count.load(Ordering::Relaxed)).sum()
+    }
+
     /// Counts a request by its status.
     pub fn requested(&self, status: u16, took: Duration) {
         if let Some(count) = self.requests.get(usize::from(status / 100).wrapping_sub(1)) {

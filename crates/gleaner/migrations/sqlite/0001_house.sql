@@ -166,6 +166,16 @@ CREATE TABLE polls (
 );
 CREATE INDEX polls_source ON polls (source_id, id);
 
+-- What was done in each hour, added up with the polls themselves. Slots, so that workers do not wait for each other.
+CREATE TABLE activity (
+    hour   BIGINT NOT NULL,
+    slot   BIGINT NOT NULL,
+    polls  BIGINT NOT NULL,
+    failed BIGINT NOT NULL,
+    posts  BIGINT NOT NULL,
+    PRIMARY KEY (hour, slot)
+) WITHOUT ROWID;
+
 CREATE TABLE articles (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     title        TEXT    NOT NULL,

@@ -14,6 +14,8 @@ const BATCHES: u32 = 20;
 /// An entry is forgotten so long after the first document that no longer has it.
 const KEEP_SEEN: Span = Span::from_days(90);
 
+/// Sums of hours are kept longer than any page looks back.
+const KEEP_ACTIVITY: Span = Span::from_days(40);
 /// Answers to requests that must not be carried out twice are kept so long.
 const KEEP_ANSWERS: Span = Span::from_days(1);
 
@@ -37,6 +39,7 @@ impl Cleaner {
             seen_before: now - KEEP_SEEN,
             polls_before: now - source.keep_polls,
             polls_per_source: source.keep_polls_per_source,
+            activity_before: now - KEEP_ACTIVITY,
             events_before: now - cx.config.store.keep_events,
             batch: BATCH,
         };

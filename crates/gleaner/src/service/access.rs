@@ -18,8 +18,6 @@ use crate::hex;
 use crate::store::{NewToken, Token, TokenKind, User};
 use crate::vault::random;
 
-/// How long somebody who logged in stays so.
-const SESSION: Span = Span::from_hours(12);
 /// How long a link to log in is good.
 const LINK: Span = Span::from_hours(24);
 /// How many times in a row a name may fail to log in, and for how long it then waits.
@@ -69,15 +67,15 @@ pub(super) struct Gate {
 }
 
 impl Service {
-    /// Lets somebody in, for some hours.
-    pub async fn log_in(&self, login: Login) -> Result<(Actor, Granted), ServiceError> {
+    /// Lets somebody in, for so long.
+    pub async fn log_in(&self, login: Login, lasts: Span) -> Result<(Actor, Granted), ServiceError> {
         let user = match login {
             Login::Password { name, password } => self.check_password(&name, password).await?,
             Login::Link(code) => self.check_link(&code).await?,
         };
         let name = format!("login {}", hex::encode(&random::<8>()?));
         let scopes = vec![Scope::Read, Scope::Write];
-        let granted = self.grant(&user, TokenKind::Session, &name, &scopes, SESSION).await?;
+        let granted = self.grant(&user, TokenKind::Session, &name, &scopes, lasts).await?;
         let id = granted.id;
         Ok((Actor::by_token(user, scopes, id), granted))
     }
@@ -97,6 +95,12 @@ impl Service {
             self.gate.forget(&id);
         }
         Ok(Actor::by_token(user, Scope::parse_all(&token.token.scopes), token.id))
+    }
+
+    /// What forms of a session carry, so that no other page can send them.
+    pub fn form_token(&self, session: &str) -> Result<String, ServiceError> {
+        let key = self.vault.derive("forms of the dashboard")?;
+        Ok(hex::encode(&Sha256::new().chain_update(key).chain_update(session).finalize()))
     }
 
     /// A link's code for a user to log in with, once.

@@ -27,6 +27,17 @@ impl Service {
         self.outbox.end();
     }
 
+    /// A number that changes whenever something was done or told in this process.
+    pub fn pulse(&self) -> u64 {
+        self.metrics.polls().wrapping_add(u64::try_from(*self.outbox.latest().borrow()).unwrap_or(0))
+    }
+
+    /// Waits until this process stops.
+    pub async fn stopping(&self) {
+        // The sender lives as long as the service.
+        let _ = self.outbox.ended().wait_for(|ended| *ended).await;
+    }
+
     /// How long a length of time takes in the world.
     pub fn real(&self, span: Span) -> Duration {
         self.clock.real(span)
@@ -40,7 +51,7 @@ impl Service {
     }
 
     /// Whether somebody who came in by a token still may.
-    async fn still_let_in(&self, actor: &Actor) -> Result<bool, ServiceError> {
+    pub async fn still_let_in(&self, actor: &Actor) -> Result<bool, ServiceError> {
         let Some(id) = actor.token_id else { return Ok(true) };
         let now = self.clock.now();
         for kind in [TokenKind::Api, TokenKind::Session] {

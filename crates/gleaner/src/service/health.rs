@@ -1,18 +1,23 @@
 //! Whether gleaner itself is all right, and what it measures.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gleaner_core::health::Status;
 use serde::Serialize;
 
-use super::{By, Scope, Service, ServiceError};
+use super::{By, Scope, Service, ServiceError, Source, SourceFilter};
 use crate::metrics::Metrics;
 
 /// A scheduler that was not alive for so long is stuck.
 const STUCK: Duration = Duration::from_secs(60);
 /// How old the counts of sources may be: counting a million takes a while.
 const COUNTED_FOR: Duration = Duration::from_secs(10);
+/// Counts are good for so many times as long as they took: few sources are counted anew almost every time.
+const COUNTED_TIMES: u32 = 100;
+
+/// How many of those that wait for a person are named.
+const WAITING: u32 = 8;
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,11 +40,11 @@ pub struct Readiness {
 }
 
 /// How many sources there are of each status.
-type Counts = Vec<(Status, u64)>;
+pub(super) type Counts = Vec<(Status, u64)>;
 
-/// The counts of sources, and when they were made.
+/// The counts of sources with those that wait for a person, and until when they are good.
 #[derive(Default)]
-pub(super) struct Counted(Mutex<Option<(Instant, Counts)>>);
+pub(super) struct Counted(Mutex<Option<(Instant, Arc<(Counts, Vec<Source>)>)>>);
 
 impl Service {
     /// Looks at the database and the scheduler.
@@ -66,18 +71,28 @@ impl Service {
 }
 
 impl By<'_> {
-    /// How many sources there are of each status; up to ten seconds old.
+    /// How many sources there are of each status; up to ten seconds old where there are many.
     pub async fn status_counts(&self) -> Result<Counts, ServiceError> {
+        Ok(self.counted().await?.0.clone())
+    }
+
+    /// Counts, with the first sources that wait for a person.
+    pub(super) async fn counted(&self) -> Result<Arc<(Counts, Vec<Source>)>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let lock = || self.counted.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((at, counts)) = &*lock()
-            && at.elapsed() < COUNTED_FOR
+        let lock = || self.service.counted.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let begun = Instant::now();
+        if let Some((until, counted)) = &*lock()
+            && begun < *until
         {
-            return Ok(counts.clone());
+            return Ok(Arc::clone(counted));
         }
-        let counts = self.store.count_by_status().await?;
-        *lock() = Some((Instant::now(), counts.clone()));
-        Ok(counts)
+        let filter = SourceFilter { waits_for_person: true, ..SourceFilter::default() };
+        let (counts, waiting) =
+            (self.store.count_by_status().await?, self.store.sources(&filter, None, WAITING).await?);
+        let counted = Arc::new((counts, waiting));
+        let good_for = COUNTED_FOR.min(begun.elapsed() * COUNTED_TIMES);
+        *lock() = Some((Instant::now() + good_for, Arc::clone(&counted)));
+        Ok(counted)
     }
 
     /// All that is measured, for Prometheus.

@@ -1,6 +1,6 @@
 //! What people and programs do with gleaner: use cases, one function each, over the store and the engine.
 //!
-//! The command line, and later the API and the dashboard, only translate. Absent on purpose: how things look.
+//! The API, the command line and the dashboard only translate. Absent on purpose: how things look.
 
 mod access;
 mod actor;
@@ -24,6 +24,7 @@ mod jwt;
 mod keys;
 mod links;
 mod lists;
+mod overview;
 mod people;
 mod polling;
 mod repeat;
@@ -40,8 +41,8 @@ use tokio::sync::Notify;
 pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Article, Collection, Delivery, Host, NewArticle, NewEvent, Poll, Post, PostFilter, Repeated, Source,
-    SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+    Activity, Article, Collection, Delivery, Host, NewArticle, NewEvent, Poll, Post, PostFilter, Repeated,
+    Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -60,6 +61,7 @@ pub use import::{Imported, Line, ListOptions, MAX_LIST_BYTES};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use lists::Format;
+pub use overview::Overview;
 pub use polling::{PollRequest, PolledNow};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};

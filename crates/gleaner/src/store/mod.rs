@@ -114,6 +114,9 @@ pub trait Content: Send + Sync {
     /// Posts, newest first, before that one.
     async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>>;
 
+    /// What was done in each hour since then, the oldest first; hours of nothing are left out.
+    async fn activity(&self, from: Time) -> Result<Vec<Activity>>;
+
     /// A source's history, newest first, before that row.
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>>;
 

@@ -20,6 +20,19 @@ pub struct Post {
     pub updated_at: Time,
 }
 
+/// What was done in an hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Activity {
+    /// When the hour began; for what is to be added up, any time within it.
+    pub hour: Time,
+    /// Polls that ended.
+    pub polls: i64,
+    /// Those of them that failed.
+    pub failed: i64,
+    /// New posts.
+    pub posts: i64,
+}
+
 /// A host as stored, with what is asked from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {

@@ -162,6 +162,8 @@ pub struct SourceFilter {
     pub text: Option<String>,
     /// Enabled and not cooling down at that time.
     pub active_at: Option<Time>,
+    /// Not polled until a person comes, and it was no person who said so.
+    pub waits_for_person: bool,
 }
 
 /// A change to a source: settings, state, or both.
@@ -287,6 +289,8 @@ pub struct Cleanup {
     pub polls_before: Time,
     /// How many poll rows a source keeps.
     pub polls_per_source: u32,
+    /// Hours that are added up and began before.
+    pub activity_before: Time,
     /// Events that were told before, and what became of telling them.
     pub events_before: Time,
     /// At most so many rows of each in one transaction.

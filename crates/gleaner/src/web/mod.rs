@@ -5,6 +5,7 @@
 
 pub mod api;
 mod auth;
+mod dashboard;
 mod feeds;
 mod json;
 mod limits;
@@ -48,6 +49,7 @@ pub fn router(web: &Web) -> Router {
         .merge(feeds::routes())
         .layer(middleware::from_fn_with_state(limits, limits::slow_down))
         .layer(middleware::from_fn_with_state(web.clone(), auth::let_in))
+        .merge(dashboard::routes(web))
         .fallback(problem::no_such_route)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn_with_state(web.clone(), limits::in_time))

@@ -60,6 +60,13 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// Seconds to wait.
+    pub(super) const fn retry_after(&self) -> Option<u64> {
+        self.retry_after
+    }
+}
+
 impl From<Box<Problem>> for Problem {
     fn from(boxed: Box<Problem>) -> Self {
         *boxed

@@ -275,6 +275,7 @@ async fn a_stream_says_what_is_not_kept_any_more(db: Database) {
         seen_before: start(),
         polls_before: start(),
         polls_per_source: 10,
+        activity_before: start(),
         events_before: now - Span::from_days(1),
         batch: 2,
     };

@@ -127,6 +127,7 @@ async fn unchanged_website_survives_cleanup(db: Database) {
         seen_before: world.now(),
         polls_before: world.now(),
         polls_per_source: 1,
+        activity_before: world.now(),
         events_before: world.now(),
         batch: 1000,
     };

@@ -20,6 +20,7 @@ pub(super) fn cleanup(now: Time) -> Cleanup {
         seen_before: now - Span::from_days(90),
         polls_before: now - Span::from_days(30),
         polls_per_source: 2000,
+        activity_before: now,
         events_before: now - Span::from_days(7),
         batch: 100,
     }

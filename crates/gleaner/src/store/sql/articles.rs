@@ -10,7 +10,7 @@ use super::super::LOCK;
 use super::commit::{hold_hosts, insert_events, insert_posts, posts_events};
 use super::{Query, Tx, id_pieces, ms, pieces, push_ids, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{ArticleCommit, ArticleOutcome, Committed};
+use crate::store::{Activity, ArticleCommit, ArticleOutcome, Committed};
 
 /// The source and the entry that a piece of work is for.
 type Target = (i64, i64);
@@ -32,6 +32,11 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
         })
         .collect();
     let mut new = store_posts(tx, &made).await?;
+    if let Some((first, _)) = ours().next() {
+        let posts = i64::try_from(new.len()).unwrap_or(0);
+        let done = Activity { hour: first.at, posts, ..Activity::default() };
+        super::activity::add(tx, first.lease.host_id, std::iter::once(done)).await?;
+    }
     try_again(tx, &ours().map(|(commit, _)| commit).collect::<Vec<_>>()).await?;
     let done = ours().filter(|(commit, _)| !matches!(commit.outcome, ArticleOutcome::Retry { .. }));
     for piece in id_pieces(&done.map(|(commit, _)| commit.work_id).collect::<Vec<_>>()) {

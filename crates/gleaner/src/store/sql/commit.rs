@@ -17,7 +17,7 @@ use super::claim::{host_ids, settle_hosts};
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
 use super::{Query, Tx, ms, opt_ms, pieces, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{Commit, Committed, Lease, NewArticleWork, NewEvent, POSTS_PER_EVENT};
+use crate::store::{Activity, Commit, Committed, Lease, NewArticleWork, NewEvent, POSTS_PER_EVENT};
 
 /// A commit that will be written, and what is learned on the way.
 struct Live<'a> {
@@ -36,6 +36,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     forget(tx, &live).await?;
     store_article_work(tx, &live).await?;
     record_polls(tx, &mut live).await?;
+    add_up(tx, &live).await?;
     store_events(tx, &live).await?;
     store_states(tx, &live).await?;
     hold_hosts(tx, live.iter().map(|live| (live.commit.lease, live.commit.host_hold_until))).await?;
@@ -70,6 +71,18 @@ async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<
         Some(Live { commit, quiet_poll_id, new: Vec::new(), changed: Vec::new() })
     });
     Ok(live.collect())
+}
+
+/// Adds to what was done this hour.
+async fn add_up(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+    let Some(first) = live.first() else { return Ok(()) };
+    let done = live.iter().map(|live| Activity {
+        hour: live.commit.poll.at,
+        polls: 1,
+        failed: i64::from(live.commit.poll.error.is_some()),
+        posts: i64::try_from(live.new.len()).unwrap_or(0),
+    });
+    super::activity::add(tx, first.commit.lease.host_id, done).await
 }
 
 /// Where each source's commit stands.

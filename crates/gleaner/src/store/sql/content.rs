@@ -13,7 +13,9 @@ use super::state::error_kind;
 use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, time};
 use crate::store::types::stored_hash;
 use crate::store::words;
-use crate::store::{Article, Content, NewArticle, Poll, PollRecord, Post, PostFilter, Result, StoreError};
+use crate::store::{
+    Activity, Article, Content, NewArticle, Poll, PollRecord, Post, PostFilter, Result, StoreError,
+};
 
 pub(super) const POST: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.published_at, p.content_hash, \
     p.revision, p.created_at, p.updated_at, p.body, p.raw_content";
@@ -40,6 +42,10 @@ impl Content for Sql {
         let mut query = list_posts(filter, phrases.as_deref(), before, limit);
         let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
         rows.iter().map(post).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn activity(&self, from: Time) -> Result<Vec<Activity>> {
+        self.all(super::activity::since(from), super::activity::activity).await
     }
 
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>> {

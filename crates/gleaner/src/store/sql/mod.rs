@@ -4,6 +4,7 @@
 //! stand in the text: SQLite prepares a statement anew whenever a bound limit changes or is merely bound again.
 
 mod access;
+mod activity;
 mod articles;
 mod claim;
 mod commit;

@@ -165,6 +165,12 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
         query.push(" AND (LOWER(s.url) LIKE ").push_bind(pattern.clone());
         query.push(" ESCAPE '\\' OR LOWER(s.name) LIKE ").push_bind(pattern).push(" ESCAPE '\\')");
     }
+    if filter.waits_for_person {
+        query.push(
+            " AND t.status IN ('disabled', 'quarantined') AND t.next_poll_at IS NULL \
+             AND (t.disabled_reason IS NOT NULL OR (t.enabled AND NOT t.quarantined_by_hand))",
+        );
+    }
     if let Some(now) = filter.active_at {
         query
             .push(" AND t.enabled AND (t.quarantined_at IS NULL OR t.retry_at <= ")

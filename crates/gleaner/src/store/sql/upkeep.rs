@@ -123,6 +123,7 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     cleaned.seen = query.build().execute(&mut **tx).await?.rows_affected();
     cleaned.polls = sweep_polls(tx, cleanup).await?;
     super::search::sweep(tx, STRETCH * batch).await?;
+    super::activity::forget(tx, cleanup.activity_before).await?;
     cleaned.events = delete_events(tx, cleanup.events_before, batch).await?;
     cleaned.deliveries = trim_deliveries(tx, cleanup.events_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use gleaner_core::time::Time;
+use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -14,6 +14,9 @@ use crate::web::Web;
 use crate::web::auth::As;
 use crate::web::json::Json;
 use crate::web::problem::Problem;
+
+/// How long somebody who logged in stays so.
+const SESSION: Span = Span::from_hours(12);
 
 pub(super) fn routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new().routes(routes!(log_in)).routes(routes!(log_out)).routes(routes!(who))
@@ -62,7 +65,7 @@ async fn log_in(
         }
         LoginRequest::Link { code } => Login::Link(Secret::new(code)),
     };
-    let (_, granted) = web.service.log_in(login).await?;
+    let (_, granted) = web.service.log_in(login, SESSION).await?;
     Ok(Json(granted.into()))
 }
 

@@ -1,0 +1,60 @@
+//! The dashboard: pages for people, rendered here, with little script.
+//!
+//! One file a page: its handlers, what its template shows, and nothing else; the use cases are the service's. Pages
+//! work as plain links and forms; a script makes them live. Absent on purpose: inline styles and scripts, anything from
+//! another site, and a build of its own.
+
+mod assets;
+mod live;
+mod oops;
+mod overview;
+mod session;
+mod shell;
+mod words;
+
+use axum::Router;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderValue, header};
+use axum::middleware;
+use axum::response::Response;
+use axum::routing::{get, post};
+
+pub(super) use oops::Oops;
+use shell::{Page, Shell, Visit};
+
+use super::Web;
+
+/// Nothing but our own, and nothing inline.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// All pages.
+pub(super) fn routes(web: &Web) -> Router<Web> {
+    Router::new()
+        .route("/", get(overview::page))
+        .route("/live", get(live::follow))
+        .route("/logout", post(session::log_out))
+        .layer(middleware::from_fn_with_state(web.clone(), session::let_in))
+        .route("/login", get(session::page).post(session::log_in))
+        .route("/assets/{file}", get(assets::file))
+        .layer(middleware::map_response(guarded))
+}
+
+/// What keeps a page from being made to do something else.
+async fn guarded(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let fixed: [(HeaderName, &'static str); 5] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "same-origin"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        // What is shown is somebody's own, and of this moment.
+        (CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in fixed {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,192 @@
+//! The first page: is everything all right, what is not and why, what did we get.
+
+use askama::Template;
+use gleaner_core::health::Status;
+use gleaner_core::time::Time;
+
+use super::words::{self, Change, count, grouped};
+use super::{Oops, Page, Shell, Visit};
+use crate::service::{Activity, Overview, Post, Source};
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+pub(super) struct OverviewPage {
+    shell: Shell,
+    total: u64,
+    /// What needs a person.
+    needs: Vec<Need>,
+    shares: Vec<Share>,
+    polls: Plot,
+    posts: Plot,
+    changes: Vec<Change>,
+    latest: Vec<Latest>,
+}
+
+impl OverviewPage {
+    fn headline(&self) -> String {
+        let things = count(self.needs.len() as u64, "thing");
+        format!("{things} {} you", if self.needs.len() == 1 { "needs" } else { "need" })
+    }
+
+    fn sources(&self) -> String {
+        count(self.total, "source")
+    }
+}
+
+/// Something that needs a person.
+struct Need {
+    link: String,
+    /// To which thing.
+    what: String,
+    /// What happened, and what to do.
+    why: String,
+}
+
+/// A status and its part of all sources.
+struct Share {
+    status: Status,
+    count: String,
+    percent: String,
+    /// Of a bar a thousand wide.
+    x: f64,
+    width: f64,
+}
+
+/// Bars, one an hour.
+struct Plot {
+    /// What the bars add up to, in words.
+    total: String,
+    /// The highest, which the scale ends with.
+    top: String,
+    bars: Vec<Bar>,
+}
+
+struct Bar {
+    hour: Time,
+    /// Its figures, in words.
+    tip: String,
+    value: String,
+    failed: String,
+    x: f64,
+    y: f64,
+    height: f64,
+    failed_y: f64,
+    failed_height: f64,
+}
+
+/// A post that came lately.
+struct Latest {
+    id: i64,
+    title: String,
+    at: Time,
+}
+
+pub(super) async fn page(visit: Visit) -> Result<Page<OverviewPage>, Oops> {
+    let overview = visit.by().overview().await?;
+    let total = overview.counts.iter().map(|(_, count)| count).sum();
+    let needs = needs(&overview);
+    let Overview { counts, activity, changes, posts, .. } = overview;
+    Ok(Page(OverviewPage {
+        shell: visit.shell("overview"),
+        total,
+        needs,
+        shares: shares(&counts, total),
+        polls: plot(&activity, |hour| (hour.polls, hour.failed), "poll"),
+        posts: plot(&activity, |hour| (hour.posts, 0), "post"),
+        changes: changes.into_iter().map(Change::from).collect(),
+        latest: posts.into_iter().map(latest).collect(),
+    }))
+}
+
+fn needs(overview: &Overview) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for check in overview.readiness.checks.iter().filter(|check| !check.ok) {
+        let why = format!("{}; see the log, and start gleaner again", check.detail);
+        needs.push(Need { link: "/readyz".into(), what: format!("The {}", check.name), why });
+    }
+    if overview.no_password {
+        let why = "you came in by a link that is good once; set a password to come in again".to_owned();
+        needs.push(Need { link: "/settings".into(), what: "Your password".into(), why });
+    }
+    needs.extend(overview.waiting.iter().map(waiting));
+    for webhook in &overview.given_up {
+        let why =
+            format!("{} did not answer for a day; look at its log, and try it", words::short(&webhook.url));
+        needs.push(Need {
+            link: format!("/settings/webhooks/{}", webhook.id),
+            what: webhook.name.clone(),
+            why,
+        });
+    }
+    needs
+}
+
+fn waiting(source: &Source) -> Need {
+    let settings = &source.settings;
+    let disabled = source.health.disabled.as_ref().and_then(|disabled| disabled.reason.clone());
+    let set_aside = source.health.quarantine.as_ref().map(|held| held.reason.clone());
+    let message = source.health.failing.as_ref().map(|row| row.message.clone());
+    let why = message.or(disabled).or(set_aside).unwrap_or_else(|| "it is not polled any more".to_owned());
+    Need {
+        link: format!("/sources/{}", source.id),
+        what: settings.name.clone().unwrap_or_else(|| words::short(&settings.url)),
+        why,
+    }
+}
+
+fn shares(counts: &[(Status, u64)], total: u64) -> Vec<Share> {
+    let order = [Status::Healthy, Status::Failing, Status::Quarantined, Status::Disabled];
+    let of = |status: Status| counts.iter().find(|(one, _)| *one == status).map_or(0, |(_, count)| *count);
+    let mut x = 0.0;
+    let share = |status: Status| {
+        let part = if total == 0 { 0.0 } else { of(status) as f64 / total as f64 };
+        let begun = x;
+        x += part * 1000.0;
+        let percent = match part * 100.0 {
+            0.0 => "0 %".to_owned(),
+            few if few < 1.0 => "under 1 %".to_owned(),
+            many => format!("{many:.0} %"),
+        };
+        Share { status, count: grouped(of(status)), percent, x: begun, width: part * 1000.0 }
+    };
+    order.into_iter().map(share).collect()
+}
+
+/// How a plot is drawn: 24 places of 20, 100 high.
+const PLACE: f64 = 20.0;
+const HEIGHT: f64 = 100.0;
+
+fn plot(hours: &[Activity], of: impl Fn(&Activity) -> (i64, i64), noun: &str) -> Plot {
+    let number = |value: i64| u64::try_from(value).unwrap_or(0);
+    let values: Vec<(u64, u64)> =
+        hours.iter().map(&of).map(|(all, bad)| (number(all), number(bad))).collect();
+    let top = values.iter().map(|(all, _)| *all).max().unwrap_or(0);
+    let scale = |value: u64| if top == 0 { 0.0 } else { value as f64 / top as f64 * HEIGHT };
+    let bar = |(place, (hour, (all, bad))): (usize, (&Activity, &(u64, u64)))| {
+        let failed = if *bad > 0 { format!(", {} failed", grouped(*bad)) } else { String::new() };
+        Bar {
+            hour: hour.hour,
+            tip: format!("{}{failed}", count(*all, noun)),
+            value: grouped(*all),
+            failed: grouped(*bad),
+            x: place as f64 * PLACE,
+            y: HEIGHT - scale(*all),
+            height: scale(*all),
+            failed_y: HEIGHT - scale(*bad),
+            failed_height: scale(*bad),
+        }
+    };
+    let total: u64 = values.iter().map(|(all, _)| all).sum();
+    Plot {
+        total: count(total, noun),
+        top: grouped(top),
+        bars: hours.iter().zip(&values).enumerate().map(bar).collect(),
+    }
+}
+
+fn latest(post: Post) -> Latest {
+    let content = post.content;
+    let title = content.title.filter(|title| !title.trim().is_empty());
+    let title = title.unwrap_or_else(|| content.body.chars().take(80).collect());
+    Latest { id: post.id, title, at: post.created_at }
+}

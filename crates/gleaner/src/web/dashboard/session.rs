@@ -1,0 +1,249 @@
+//! The door: logging in by a link or a password, a cookie from then on, and forms that only our own pages can send.
+
+use askama::Template;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Form, Query, Request, State};
+use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use gleaner_core::time::Span;
+use serde::Deserialize;
+
+use super::shell::LetIn;
+use super::{Oops, Page, Visit, assets};
+use crate::config::secret::Secret;
+use crate::service::{Login, ServiceError};
+use crate::web::Web;
+
+/// The cookie of a session.
+const SESSION: &str = "gleaner_session";
+/// What one page has to say on the next.
+const SAID: &str = "gleaner_said";
+/// A browser stays logged in so long: a dashboard is left open.
+const LASTS: Span = Span::from_days(30);
+/// The largest form; files are sent by themselves.
+const LARGEST_FORM: usize = 1 << 20;
+/// What carries a form's token where it is not a field of it.
+const FORM_TOKEN: &str = "x-form-token";
+
+/// Lets in who has a session; and forms, where they come from our own pages.
+pub(super) async fn let_in(State(web): State<Web>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let by_script = headers.contains_key("hx-request");
+    let Some(session) = cookie(headers, SESSION) else { return to_login(&request) };
+    let actor = match web.service.actor(&session).await {
+        Ok(actor) => actor,
+        Err(ServiceError::Unauthenticated(_)) => return to_login(&request),
+        Err(error) => return Oops::from(error).into_response(),
+    };
+    let form_token = match web.service.form_token(&session) {
+        Ok(token) => token,
+        Err(error) => return Oops::from(error).into_response(),
+    };
+    // What only renews a part of a page leaves what was said to the next whole one.
+    let said = cookie(headers, SAID).filter(|_| !by_script).map(|text| decoded(&text));
+    let had_said = said.is_some();
+    let mut request = match checked(request, &form_token).await {
+        Ok(request) => request,
+        Err(oops) => return oops.into_response(),
+    };
+    request.extensions_mut().insert(LetIn { actor, form_token, said });
+    let mut response = next.run(request).await;
+    if had_said && !response.headers().contains_key(SET_COOKIE) {
+        set_cookie(&mut response, &web, SAID, "", 0);
+    }
+    response
+}
+
+/// Refuses what changes something and does not carry the token of our forms.
+async fn checked(request: Request, form_token: &str) -> Result<Request, Oops> {
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Ok(request);
+    }
+    let same = |token: &str| token.len() == form_token.len() && constant_time_eq(token, form_token);
+    let headers = request.headers();
+    if headers.get(FORM_TOKEN).and_then(|value| value.to_str().ok()).is_some_and(same) {
+        return Ok(request);
+    }
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !kind.starts_with("application/x-www-form-urlencoded") {
+        return Err(Oops::foreign());
+    }
+    let (parts, body) = request.into_parts();
+    let bytes = to_bytes(body, LARGEST_FORM).await.map_err(|_| Oops::foreign())?;
+    let ours = url::form_urlencoded::parse(&bytes).any(|(name, value)| name == "form_token" && same(&value));
+    if ours { Ok(Request::from_parts(parts, Body::from(bytes))) } else { Err(Oops::foreign()) }
+}
+
+/// Takes as long whatever the texts say.
+fn constant_time_eq(one: &str, other: &str) -> bool {
+    one.bytes().zip(other.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+fn to_login(request: &Request) -> Response {
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let login = match path {
+        "/" => "/login".to_owned(),
+        path if *request.method() == Method::GET => {
+            let next: String = url::form_urlencoded::byte_serialize(path.as_bytes()).collect();
+            format!("/login?next={next}")
+        }
+        _ => "/login".to_owned(),
+    };
+    if request.headers().contains_key("hx-request") {
+        // A part of a page is asked for by a script: the whole page goes.
+        let headers = [("hx-redirect", login)];
+        return (StatusCode::UNAUTHORIZED, headers).into_response();
+    }
+    Redirect::to(&login).into_response()
+}
+
+/// What the page to log in shows.
+#[derive(Template)]
+#[template(path = "login.html")]
+struct LoginPage {
+    /// The code of a link.
+    code: Option<String>,
+    /// Where to go then.
+    next: String,
+    /// What was wrong.
+    wrong: Option<String>,
+    name: String,
+}
+
+impl LoginPage {
+    fn asset(&self, name: &str) -> String {
+        assets::address(name)
+    }
+}
+
+/// What is in the address of the page to log in.
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    code: Option<String>,
+    next: Option<String>,
+}
+
+/// The page to log in. A link only shows a button: whatever looks at links before people do, uses none up.
+pub(super) async fn page(
+    State(web): State<Web>,
+    headers: HeaderMap,
+    Query(Asked { code, next }): Query<Asked>,
+) -> Response {
+    let next = inside(next);
+    if let Some(session) = cookie(&headers, SESSION)
+        && code.is_none()
+        && web.service.actor(&session).await.is_ok()
+    {
+        return Redirect::to(&next).into_response();
+    }
+    Page(LoginPage { code, next, wrong: None, name: String::new() }).into_response()
+}
+
+/// What the form to log in says.
+#[derive(Deserialize)]
+pub(super) struct Given {
+    code: Option<String>,
+    name: Option<String>,
+    password: Option<String>,
+    next: Option<String>,
+}
+
+/// Logs in.
+pub(super) async fn log_in(State(web): State<Web>, headers: HeaderMap, Form(given): Form<Given>) -> Response {
+    if !of_our_own(&web, &headers) {
+        return Oops::foreign().into_response();
+    }
+    let Given { code, name, password, next } = given;
+    let (next, name) = (inside(next), name.unwrap_or_default());
+    let login = match &code {
+        Some(code) => Login::Link(Secret::new(code.clone())),
+        None => Login::Password { name: name.clone(), password: Secret::new(password.unwrap_or_default()) },
+    };
+    match web.service.log_in(login, LASTS).await {
+        Ok((_, granted)) => {
+            let mut response = Redirect::to(&next).into_response();
+            let seconds = LASTS.as_millis() / 1000;
+            set_cookie(&mut response, &web, SESSION, granted.secret.expose(), seconds);
+            response
+        }
+        Err(error @ (ServiceError::Unauthenticated(_) | ServiceError::TooMany(_))) => {
+            let status = if matches!(error, ServiceError::TooMany(_)) {
+                StatusCode::TOO_MANY_REQUESTS
+            } else {
+                StatusCode::UNAUTHORIZED
+            };
+            let page = LoginPage { code: None, next, wrong: Some(words_of(&error)), name };
+            (status, Page(page)).into_response()
+        }
+        Err(error) => Oops::from(error).into_response(),
+    }
+}
+
+/// A message as a sentence.
+fn words_of(error: &ServiceError) -> String {
+    let text = error.to_string();
+    let mut chars = text.chars();
+    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", chars.as_str().trim_end_matches('.'))
+}
+
+/// Logs out.
+pub(super) async fn log_out(visit: Visit) -> Result<Response, Oops> {
+    visit.by().log_out().await?;
+    let mut response = Redirect::to("/login").into_response();
+    set_cookie(&mut response, &visit.web, SESSION, "", 0);
+    Ok(response)
+}
+
+/// Goes on to a page, which says this.
+#[expect(dead_code, reason = "the first page that changes something uses it")]
+pub(super) fn go(web: &Web, to: &str, said: &str) -> Response {
+    let mut response = Redirect::to(to).into_response();
+    let said: String = said.chars().take(500).collect();
+    let text: String = url::form_urlencoded::byte_serialize(said.as_bytes()).collect();
+    set_cookie(&mut response, web, SAID, &text, 60);
+    response
+}
+
+/// Where to go, if that is one of our own pages.
+fn inside(next: Option<String>) -> String {
+    let ours = |path: &String| {
+        path.starts_with('/') && !path.starts_with("//") && !path.contains(['\\', '\r', '\n', '\t'])
+    };
+    next.filter(ours).unwrap_or_else(|| "/".to_owned())
+}
+
+/// Whether a form comes from a page of our own, as the browser says. Old browsers and other programs say nothing.
+fn of_our_own(web: &Web, headers: &HeaderMap) -> bool {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = header("sec-fetch-site") {
+        return matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = header(ORIGIN.as_str()) else { return true };
+    let host = header(HOST.as_str()).unwrap_or_default();
+    let public = web.service.config().api.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/'));
+    public == Some(origin) || origin.split_once("://").is_some_and(|(_, from)| from == host)
+}
+
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(found, value)| *found == name && !value.is_empty()).map(|(_, value)| value.to_owned())
+}
+
+fn decoded(text: &str) -> String {
+    let mut pairs = url::form_urlencoded::parse(text.as_bytes());
+    pairs.next().map(|(text, _)| text.into_owned()).unwrap_or_default()
+}
+
+/// Sets a cookie that no script reads and no other site sends along; for no seconds, it ends.
+fn set_cookie(response: &mut Response, web: &Web, name: &str, value: &str, seconds: u64) {
+    let secure = web.service.config().api.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
+    let secure = if secure { "; Secure" } else { "" };
+    let text = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
+    if let Ok(value) = HeaderValue::try_from(text) {
+        response.headers_mut().append(SET_COOKIE, value);
+    }
+}

@@ -44,7 +44,9 @@ pub(super) type Counts = Vec<(Status, u64)>;
 
 /// The counts of sources with those that wait for a person, and until when they are good.
 #[derive(Default)]
-pub(super) struct Counted(Mutex<Option<(Instant, Arc<(Counts, Vec<Source>)>)>>);
+pub(super) struct Counted(Mutex<Option<(Instant, Arc<CountsAndWaiting>)>>);
+
+type CountsAndWaiting = (Counts, Vec<Source>);
 
 impl Service {
     /// Looks at the database and the scheduler.
@@ -77,7 +79,7 @@ impl By<'_> {
     }
 
     /// Counts, with the first sources that wait for a person.
-    pub(super) async fn counted(&self) -> Result<Arc<(Counts, Vec<Source>)>, ServiceError> {
+    pub(super) async fn counted(&self) -> Result<Arc<CountsAndWaiting>, ServiceError> {
         self.actor.must(Scope::Read)?;
         let lock = || self.service.counted.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let begun = Instant::now();

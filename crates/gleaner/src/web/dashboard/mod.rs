@@ -10,6 +10,8 @@ mod oops;
 mod overview;
 mod session;
 mod shell;
+mod source;
+mod timeline;
 mod words;
 
 use axum::Router;
@@ -35,6 +37,9 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
     Router::new()
         .route("/", get(overview::page))
         .route("/live", get(live::follow))
+        .route("/sources/{id}", get(source::page))
+        .route("/sources/{id}/poll", post(source::poll))
+        .route("/sources/{id}/act", post(source::act))
         .route("/logout", post(session::log_out))
         .layer(middleware::from_fn_with_state(web.clone(), session::let_in))
         .route("/login", get(session::page).post(session::log_in))

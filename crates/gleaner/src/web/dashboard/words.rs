@@ -3,7 +3,7 @@
 use gleaner_core::time::{Span, Time};
 use serde_json::Value;
 
-use crate::service::Told;
+use crate::service::{Post, Told};
 
 const WEEKDAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 const DAY: i64 = 86_400_000;
@@ -75,6 +75,30 @@ pub(super) fn short(url: &str) -> String {
         return bare.to_owned();
     }
     bare.chars().take(59).chain(['…']).collect()
+}
+
+/// An address on the web as a link's target; any other is shown, but leads nowhere.
+pub(super) fn web_link(url: &str) -> Option<&str> {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    let is_web = scheme.is_some_and(|scheme| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)));
+    is_web.then_some(url)
+}
+
+/// A message as a sentence.
+pub(super) fn sentence(text: &str) -> String {
+    let mut chars = text.trim().chars();
+    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    let text = format!("{first}{}", chars.as_str());
+    if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
+}
+
+/// What a post is called: its title, else how its text begins.
+pub(super) fn title_of(post: &Post) -> String {
+    let content = &post.content;
+    let title = content.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let title = title.unwrap_or(&content.body);
+    let shown: String = title.chars().take(160).collect();
+    if shown.trim().is_empty() { "(without a title)".to_owned() } else { shown }
 }
 
 /// Something that changed, in words.
@@ -154,5 +178,17 @@ mod tests {
             ("1 source".into(), "12,345 sources".into())
         );
         assert_eq!(short("https://www.example.org/feed/"), "example.org/feed");
+        assert_eq!(sentence("it is there already"), "It is there already.");
+    }
+
+    #[test]
+    fn only_the_web_is_linked_to() {
+        for url in ["https://a.example/", "HTTP://a.example"] {
+            assert_eq!(web_link(url), Some(url));
+        }
+        for url in ["javascript:alert(1)//https://", "data:text/html,x", " https://a", "//a.example", "x", ""] {
+            assert_eq!(web_link(url), None, "{url}");
+        }
+        assert_eq!(web_link("javascript://%0aalert(1)"), None);
     }
 }

@@ -1,5 +1,6 @@
 //! How things are said on pages: times, counts, and what happened.
 
+use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
 use serde_json::Value;
 
@@ -54,6 +55,11 @@ pub(super) fn count(number: u64, one: &str) -> String {
     }
 }
 
+/// The same of things that are at hand.
+pub(super) fn many(number: &usize, one: &str) -> String {
+    count(*number as u64, one)
+}
+
 /// `12,345`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -94,11 +100,29 @@ pub(super) fn sentence(text: &str) -> String {
 
 /// What a post is called: its title, else how its text begins.
 pub(super) fn title_of(post: &Post) -> String {
-    let content = &post.content;
-    let title = content.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
-    let title = title.unwrap_or(&content.body);
+    title_or(post.content.title.as_deref(), &post.content.body)
+}
+
+/// A title, or what stands for one.
+pub(super) fn title_or(title: Option<&str>, other: &str) -> String {
+    let title = title.map(str::trim).filter(|title| !title.is_empty()).unwrap_or(other);
     let shown: String = title.chars().take(160).collect();
     if shown.trim().is_empty() { "(without a title)".to_owned() } else { shown }
+}
+
+/// A text, or a word that there is none.
+pub(super) fn or_nothing(text: &str) -> &str {
+    if text.is_empty() { "nothing" } else { text }
+}
+
+/// What a kind of source is, for people.
+pub(super) const fn kind(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Feed => "a feed",
+        Kind::Website => "a page whose text changes",
+        Kind::Watchlist => "an index page whose links are followed",
+        Kind::X => "a timeline on X",
+    }
 }
 
 /// Something that changed, in words.

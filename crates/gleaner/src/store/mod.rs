@@ -120,6 +120,9 @@ pub trait Content: Send + Sync {
     /// A source's history, newest first, before that row.
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>>;
 
+    /// When posts of a source were stored since then, and how many each time, the latest first.
+    async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>>;
+
     /// Makes an article of posts.
     async fn create_article(&self, article: &NewArticle, now: Time) -> Result<i64>;
 

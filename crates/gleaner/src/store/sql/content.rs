@@ -56,6 +56,17 @@ impl Content for Sql {
         rows.iter().map(poll).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
 
+    async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>> {
+        let mut query = Query::new("SELECT created_at, COUNT(*) FROM posts WHERE source_id = ");
+        query.push_bind(source_id).push(" AND created_at >= ").push_bind(ms(since));
+        query.push(" GROUP BY created_at ORDER BY created_at DESC LIMIT ").push(i64::from(limit));
+        self.all(query, |row| {
+            let count: i64 = row.try_get(1)?;
+            Ok((time(row, "created_at")?, u64::try_from(count).unwrap_or(0)))
+        })
+        .await
+    }
+
     async fn create_article(&self, article: &NewArticle, now: Time) -> Result<i64> {
         let mut tx = self.begin().await?;
         let made = create_article(&mut tx, article, now).await.map_err(|error| self.fail(error))?;

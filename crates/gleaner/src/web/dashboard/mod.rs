@@ -4,10 +4,15 @@
 //! work as plain links and forms; a script makes them live. Absent on purpose: inline styles and scripts, anything from
 //! another site, and a build of its own.
 
+mod api_page;
 mod assets;
+mod given;
+mod import;
 mod live;
 mod oops;
 mod overview;
+mod policies;
+mod posts;
 mod session;
 mod shell;
 mod words;
@@ -36,6 +41,10 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .route("/", get(overview::page))
         .route("/live", get(live::follow))
         .route("/logout", post(session::log_out))
+        .merge(posts::routes())
+        .merge(policies::routes())
+        .merge(import::routes())
+        .merge(api_page::routes())
         .layer(middleware::from_fn_with_state(web.clone(), session::let_in))
         .route("/login", get(session::page).post(session::log_in))
         .route("/assets/{file}", get(assets::file))

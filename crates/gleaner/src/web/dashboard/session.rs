@@ -198,7 +198,6 @@ pub(super) async fn log_out(visit: Visit) -> Result<Response, Oops> {
 }
 
 /// Goes on to a page, which says this.
-#[expect(dead_code, reason = "the first page that changes something uses it")]
 pub(super) fn go(web: &Web, to: &str, said: &str) -> Response {
     let mut response = Redirect::to(to).into_response();
     let said: String = said.chars().take(500).collect();

@@ -77,6 +77,12 @@ pub(super) fn short(url: &str) -> String {
     bare.chars().take(59).chain(['…']).collect()
 }
 
+/// A URL as a link: those of the web alone. Others are code, or open something on the reader's machine.
+pub(super) fn web_link(url: &str) -> Option<&str> {
+    let parsed = url::Url::parse(url).ok()?;
+    matches!(parsed.scheme(), "http" | "https").then_some(url)
+}
+
 /// Something that changed, in words.
 pub(super) struct Change {
     pub(super) at: Time,

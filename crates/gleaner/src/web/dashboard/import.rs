@@ -10,7 +10,7 @@ use axum::routing::get;
 
 use super::given::{Given, Named, sentence};
 use super::words::{count, grouped};
-use super::{Oops, Page, Shell, Visit, words};
+use super::{Oops, Page, Shell, Visit};
 use crate::service::{
     Collection, Format, ImportJob, Imported, Line, ListFrom, ListOptions, MAX_LIST_BYTES, ServiceError,
 };
@@ -128,10 +128,6 @@ impl JobPage {
             (done, of) if of >= done => format!("{} of about {}", grouped(done), count(of, "source")),
             (done, _) => count(done, "source"),
         }
-    }
-
-    fn from_web(&self, url: &str) -> bool {
-        words::web_link(url).is_some()
     }
 }
 

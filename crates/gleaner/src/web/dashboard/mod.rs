@@ -14,7 +14,9 @@ mod overview;
 mod policies;
 mod posts;
 mod session;
+mod settings;
 mod shell;
+mod webhooks;
 mod words;
 
 use axum::Router;
@@ -44,6 +46,8 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .merge(posts::routes())
         .merge(policies::routes())
         .merge(import::routes())
+        .merge(settings::routes())
+        .merge(webhooks::routes())
         .merge(api_page::routes())
         .layer(middleware::from_fn_with_state(web.clone(), session::let_in))
         .route("/login", get(session::page).post(session::log_in))

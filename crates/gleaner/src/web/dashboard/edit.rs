@@ -69,7 +69,9 @@ impl EditPage {
     }
 
     fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
-        Kind::ALL.into_iter().map(|kind| (kind.name(), words::kind(&kind), kind.name() == self.values.get("kind")))
+        Kind::ALL
+            .into_iter()
+            .map(|kind| (kind.name(), words::kind(&kind), kind.name() == self.values.get("kind")))
     }
 
     fn is_collection(&self, id: &i64) -> bool {
@@ -89,7 +91,8 @@ impl Checked {
 }
 
 fn told(wrongs: &[Wrong], name: &str) -> String {
-    let lines = wrongs.iter().filter(|wrong| wrong.field == name).map(|wrong| words::sentence(&wrong.message));
+    let lines =
+        wrongs.iter().filter(|wrong| wrong.field == name).map(|wrong| words::sentence(&wrong.message));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -210,7 +213,8 @@ pub(super) async fn save(
 ) -> Result<Response, Oops> {
     let came = Came::new(&id, sent)?;
     let (fields, checks) = came.values.fields(&came.was, &came.sent);
-    let (status, page) = match visit.by().change_source(came.id, Some(&[came.version]), &fields, checks).await {
+    let (status, page) = match visit.by().change_source(came.id, Some(&[came.version]), &fields, checks).await
+    {
         Ok(source) => {
             return Ok(session::go(&visit.web, &format!("/sources/{}", source.id), "Saved."));
         }

@@ -84,7 +84,10 @@ impl Values {
     }
 
     /// The fields that differ from those, in the order of the form.
-    pub(super) fn differing<'a>(&'a self, from: &'a Self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    pub(super) fn differing<'a>(
+        &'a self,
+        from: &'a Self,
+    ) -> impl Iterator<Item = (&'static str, &'static str)> {
         FIELDS.into_iter().filter(|(name, _)| self.get(name) != from.get(name))
     }
 

@@ -128,7 +128,10 @@ fn hints(hints: &Hints) -> Vec<String> {
     }
     if hints.skip_days != 0 {
         let days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-        told.push(format!("not on {} (skipDays)", bits(hints.skip_days, &mut days.map(str::to_owned).into_iter())));
+        told.push(format!(
+            "not on {} (skipDays)",
+            bits(hints.skip_days, &mut days.map(str::to_owned).into_iter())
+        ));
     }
     told
 }
@@ -199,7 +202,9 @@ pub(super) async fn poll(
     let id = id_of(&id)?;
     let request = PollRequest { wait: true, force: how.force.is_some() };
     let said = visit.by().poll_now(id, request).await.map(|polled| match polled {
-        PolledNow::Done(poll) if poll.record.error.is_some() => format!("Polled; it failed: {}.", poll_in_words(&poll)),
+        PolledNow::Done(poll) if poll.record.error.is_some() => {
+            format!("Polled; it failed: {}.", poll_in_words(&poll))
+        }
         PolledNow::Done(poll) => format!("Polled: {}.", poll_in_words(&poll)),
         PolledNow::Running { .. } => "It is being polled; the outcome will show here.".to_owned(),
     });
@@ -224,7 +229,9 @@ pub(super) async fn act(
     let source = by.source(id).await?;
     let said = match asked.action.as_str() {
         "enable" => by.set_enabled(id, true).await.map(|()| "Enabled; it is polled at once."),
-        "disable" => by.set_enabled(id, false).await.map(|()| "Disabled; it is not polled until you enable it."),
+        "disable" => {
+            by.set_enabled(id, false).await.map(|()| "Disabled; it is not polled until you enable it.")
+        }
         "set_aside" => by.set_aside(id, &asked.reason).await.map(|()| "Set aside."),
         "lift" => by.lift(id).await.map(|()| "Lifted; it is polled at once."),
         "delete" => {
@@ -240,7 +247,9 @@ pub(super) async fn act(
 fn done(visit: &Visit, id: i64, said: Result<String, ServiceError>) -> Result<Response, Oops> {
     let said = match said {
         Ok(said) => said,
-        Err(error @ (ServiceError::Conflict { .. } | ServiceError::Invalid(_))) => words::sentence(&error.to_string()),
+        Err(error @ (ServiceError::Conflict { .. } | ServiceError::Invalid(_))) => {
+            words::sentence(&error.to_string())
+        }
         Err(error) => return Err(error.into()),
     };
     Ok(session::go(&visit.web, &format!("/sources/{id}"), &said))

@@ -199,9 +199,8 @@ impl Window {
         let thin = polls.len() > MOST_MARKS;
         let (lines, bars): (Vec<&Poll>, Vec<&Poll>) = polls.iter().partition(|poll| self.is_line(poll));
         let mut marks: Vec<Mark> = lines.into_iter().map(|poll| self.line(poll)).collect();
-        let together = |one: &&Poll, other: &&Poll| {
-            thin && self.place(one.record.at) == self.place(other.record.at)
-        };
+        let together =
+            |one: &&Poll, other: &&Poll| thin && self.place(one.record.at) == self.place(other.record.at);
         marks.extend(bars.chunk_by(together).map(|near| self.bar(near)));
         marks
     }

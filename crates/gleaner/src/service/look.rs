@@ -86,7 +86,9 @@ impl By<'_> {
         let offers = off_the_threads(move || reading.all(&fetched, &asked)).await??;
         let mut offers = offers.into_iter();
         let first = match offers.next() {
-            Some(offer) if offer.kind == Kind::Feed && !offer.is_read => self.read_feed(&fetcher, offer).await,
+            Some(offer) if offer.kind == Kind::Feed && !offer.is_read => {
+                self.read_feed(&fetcher, offer).await
+            }
             first => first.ok_or_else(|| ServiceError::Unreadable {
                 url: url.to_string(),
                 why: "it is neither a feed nor a page with text, and names no feed".to_owned(),
@@ -111,8 +113,7 @@ impl By<'_> {
     ) -> Result<Offer, ServiceError> {
         self.actor.must(Scope::Write)?;
         let source = self.store.source(id).await?;
-        let settings =
-            self.lay(fields, &source.settings, &self.store.collections().await?, &mut checks)?;
+        let settings = self.lay(fields, &source.settings, &self.store.collections().await?, &mut checks)?;
         checks.done()?;
         if settings.kind == Kind::X {
             return Ok(Offer {

@@ -68,10 +68,11 @@ impl Reading {
         let website = self.website(fetched, asked.as_str(), &rules);
         let unreadable = website.as_ref().err().map(ToString::to_string);
         offers.extend(index.into_iter().chain(website.ok()));
-        offers.extend(comments.into_iter().map(|link| Offer {
-            notes: vec!["it carries what readers say".to_owned()],
-            ..offer(link)
-        }));
+        offers.extend(
+            comments
+                .into_iter()
+                .map(|link| Offer { notes: vec!["it carries what readers say".to_owned()], ..offer(link) }),
+        );
         if offers.is_empty() {
             let why = format!("{not_a_feed}; as a page: {}", unreadable.unwrap_or_default());
             return Err(ServiceError::Unreadable { url: asked.to_string(), why });
@@ -127,9 +128,9 @@ impl Reading {
         let mut offer = self.offer(Kind::Watchlist, url, Document { title, ..document });
         let cap = self.articles_per_poll as usize;
         if offer.total > cap {
-            offer.notes.push(format!(
-                "the first poll reads the first {cap} links, and takes the rest as known"
-            ));
+            offer
+                .notes
+                .push(format!("the first poll reads the first {cap} links, and takes the rest as known"));
         }
         Ok(offer)
     }

@@ -111,11 +111,7 @@ fn judge(config: &Config, document: read::Document, url: String, now: Time) -> T
 }
 
 /// The entries of a document, each with what would become of it, and what is to be said about them all.
-pub(super) fn judged(
-    document: read::Document,
-    filter: &Filter,
-    now: Time,
-) -> (Vec<TrialEntry>, Vec<String>) {
+pub(super) fn judged(document: read::Document, filter: &Filter, now: Time) -> (Vec<TrialEntry>, Vec<String>) {
     let mut entries = Vec::with_capacity(document.entries.len());
     for entry in &document.entries {
         // One by one, so that each tells its own reason; what is twice in the document is told below.

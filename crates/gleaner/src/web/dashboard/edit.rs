@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use gleaner_core::source::Kind;
 
-use super::form::{FIELDS, Sent, Values};
+use super::form::{FIELDS, FLAGS, Sent, Values};
 use super::source::{id_of, name};
 use super::{Oops, Page, Shell, Visit, session, words};
 use crate::service::{Collection, Offer, ServiceError, Source, StoreError, Wrong};
@@ -69,7 +69,9 @@ impl EditPage {
     }
 
     fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
-        Kind::ALL.into_iter().map(|kind| (kind.name(), words::kind(&kind), kind.name() == self.values.get("kind")))
+        Kind::ALL
+            .into_iter()
+            .map(|kind| (kind.name(), words::kind(&kind), kind.name() == self.values.get("kind")))
     }
 
     fn is_collection(&self, id: &i64) -> bool {
@@ -83,13 +85,15 @@ impl EditPage {
 
 impl Checked {
     fn all(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let names = FIELDS.into_iter().map(|(name, _)| name).chain(["credential"]);
+        let texts = FIELDS.into_iter().map(|(name, _)| name).filter(|name| !FLAGS.contains(name));
+        let names = texts.chain(["credential"]);
         names.map(|name| (name, told(&self.wrongs, name)))
     }
 }
 
 fn told(wrongs: &[Wrong], name: &str) -> String {
-    let lines = wrongs.iter().filter(|wrong| wrong.field == name).map(|wrong| words::sentence(&wrong.message));
+    let lines =
+        wrongs.iter().filter(|wrong| wrong.field == name).map(|wrong| words::sentence(&wrong.message));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -210,7 +214,8 @@ pub(super) async fn save(
 ) -> Result<Response, Oops> {
     let came = Came::new(&id, sent)?;
     let (fields, checks) = came.values.fields(&came.was, &came.sent);
-    let (status, page) = match visit.by().change_source(came.id, Some(&[came.version]), &fields, checks).await {
+    let (status, page) = match visit.by().change_source(came.id, Some(&[came.version]), &fields, checks).await
+    {
         Ok(source) => {
             return Ok(session::go(&visit.web, &format!("/sources/{}", source.id), "Saved."));
         }

@@ -86,15 +86,18 @@ pub(super) fn short(url: &str) -> String {
 /// An address on the web as a link's target; any other is shown, but leads nowhere.
 pub(super) fn web_link(url: &str) -> Option<&str> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    let is_web = scheme.is_some_and(|scheme| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)));
+    let is_web =
+        scheme.is_some_and(|scheme| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)));
     is_web.then_some(url)
 }
 
-/// A message as a sentence.
+/// A message as a sentence; an address that it begins with stays as it is.
 pub(super) fn sentence(text: &str) -> String {
-    let mut chars = text.trim().chars();
+    let text = text.trim();
+    let is_address = text.split_whitespace().next().is_some_and(|word| word.contains("://"));
+    let mut chars = text.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
-    let text = format!("{first}{}", chars.as_str());
+    let text = if is_address { text.to_owned() } else { format!("{first}{}", chars.as_str()) };
     if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
 }
 
@@ -203,6 +206,7 @@ mod tests {
         );
         assert_eq!(short("https://www.example.org/feed/"), "example.org/feed");
         assert_eq!(sentence("it is there already"), "It is there already.");
+        assert_eq!(sentence("https://a.example/: gone"), "https://a.example/: gone.");
     }
 
     #[test]
@@ -210,7 +214,8 @@ mod tests {
         for url in ["https://a.example/", "HTTP://a.example"] {
             assert_eq!(web_link(url), Some(url));
         }
-        for url in ["javascript:alert(1)//https://", "data:text/html,x", " https://a", "//a.example", "x", ""] {
+        for url in ["javascript:alert(1)//https://", "data:text/html,x", " https://a", "//a.example", "x", ""]
+        {
             assert_eq!(web_link(url), None, "{url}");
         }
         assert_eq!(web_link("javascript://%0aalert(1)"), None);

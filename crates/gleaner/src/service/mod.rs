@@ -48,7 +48,7 @@ use tokio::sync::Notify;
 pub use crate::engine::{Redirect, Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, Collection, Delivery, DeliveryStatus, Host, NewArticle, NewEvent, Poll, Post,
+    Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, NewArticle, NewEvent, Poll, Post,
     PostFilter, Repeated, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
 };
 pub use access::{Granted, Login};

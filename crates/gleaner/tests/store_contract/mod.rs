@@ -2,6 +2,7 @@
 
 mod claims;
 mod commits;
+mod held;
 mod outgoing;
 mod sources;
 mod upkeep;

@@ -14,8 +14,8 @@ use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
 use crate::store::{
-    Created, Held, Host, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings,
-    Sources, StoreError,
+    Created, GoesBy, Held, Host, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter,
+    SourceSettings, Sources, StoreError,
 };
 
 /// Policies, kinds and statuses are few; names that config no longer has could be many.
@@ -186,6 +186,21 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
         let pattern = pattern(text);
         query.push(" AND (LOWER(s.url) LIKE ").push_bind(pattern.clone());
         query.push(" ESCAPE '\\' OR LOWER(s.name) LIKE ").push_bind(pattern).push(" ESCAPE '\\')");
+    }
+    if let Some(error) = filter.error {
+        query.push(" AND t.last_error_type = ").push_bind(error.name());
+    }
+    if let Some(GoesBy { name, unless }) = &filter.goes_by {
+        query.push(" AND (s.policy = ").push_bind(name.as_str());
+        if let Some(others) = unless {
+            query.push(" OR s.policy IS NULL OR s.policy NOT IN (");
+            let mut list = query.separated(", ");
+            others.iter().for_each(|other| {
+                list.push_bind(other.as_str());
+            });
+            query.push(")");
+        }
+        query.push(")");
     }
     if filter.waits_for_person {
         query.push(

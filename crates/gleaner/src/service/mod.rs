@@ -25,6 +25,7 @@ mod keys;
 mod links;
 mod lists;
 mod overview;
+mod pages;
 mod people;
 mod polling;
 mod repeat;
@@ -41,8 +42,9 @@ use tokio::sync::Notify;
 pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, Collection, Delivery, Host, NewArticle, NewEvent, Poll, Post, PostFilter, Repeated,
-    Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+    Activity, Article, Collection, Delivery, Host, HostOrder, Key, NewArticle, NewEvent, Place, Poll, Post,
+    PostFilter, Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Token, TokenKind, Turn,
+    User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -62,6 +64,7 @@ pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use lists::Format;
 pub use overview::Overview;
+pub use pages::Listed;
 pub use polling::{PollRequest, PolledNow};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};

@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use gleaner::store::{
-    HostKey, HostOrder, NewSource, Options, Sorted, SourceFilter, SourceOrder, SourceSettings, Store, StoreError,
-    Turn, open,
+    HostKey, HostOrder, NewSource, Options, Sorted, SourceFilter, SourceOrder, SourceSettings, Store,
+    StoreError, Turn, open,
 };
 use gleaner_core::health::Status;
 use gleaner_core::source::Kind;
@@ -102,7 +102,8 @@ async fn measure(store: &dyn Store) -> Result<(), StoreError> {
         for by in orders {
             for descending in [false, true] {
                 let order = Sorted { by, descending };
-                let first = timed(async || store.sources_sorted(filter, order, &Turn::First, PAGE).await).await?;
+                let first =
+                    timed(async || store.sources_sorted(filter, order, &Turn::First, PAGE).await).await?;
                 let middle = store.sources_sorted(filter, order, &Turn::First, MIDDLE).await?.pop();
                 let turn = middle.map_or(Turn::First, |(place, _)| Turn::After(place));
                 let middle = timed(async || store.sources_sorted(filter, order, &turn, PAGE).await).await?;

@@ -5,6 +5,7 @@ mod api;
 mod claim_cost;
 mod cli;
 mod crash;
+mod dashboard_a;
 mod database_faults;
 mod direction;
 mod fetch;

@@ -43,8 +43,8 @@ pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, Collection, Delivery, Host, HostOrder, Key, NewArticle, NewEvent, Place, Poll, Post,
-    PostFilter, Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Token, TokenKind, Turn,
-    User, Webhook,
+    PostFilter, Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Token,
+    TokenKind, Turn, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};

@@ -2,6 +2,7 @@
 
 mod claims;
 mod commits;
+mod lists;
 mod outgoing;
 mod sources;
 mod upkeep;

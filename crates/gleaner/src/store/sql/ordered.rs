@@ -14,12 +14,7 @@ use super::sources::{pattern, push_filter};
 use crate::store::{HostOrder, Key, Place, Sorted, SourceFilter, SourceOrder, Turn};
 
 /// The query for a page of sources.
-pub(super) fn sources(
-    filter: &SourceFilter,
-    order: Sorted<SourceOrder>,
-    turn: &Turn,
-    limit: u32,
-) -> Query {
+pub(super) fn sources(filter: &SourceFilter, order: Sorted<SourceOrder>, turn: &Turn, limit: u32) -> Query {
     let few = is_few(filter);
     let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
     let key = match order.by {
@@ -33,9 +28,13 @@ pub(super) fn sources(
     let settings = filter.collection_id.is_some() || filter.kind.is_some() || filter.text.is_some();
     // A cross join tells SQLite, which counts nothing, where to begin; to PostgreSQL it is a join like any other.
     let (id, tables) = match order.by {
-        SourceOrder::Address if few => ("s.id", "source_state t CROSS JOIN sources s WHERE s.id = t.source_id"),
+        SourceOrder::Address if few => {
+            ("s.id", "source_state t CROSS JOIN sources s WHERE s.id = t.source_id")
+        }
         SourceOrder::Address => ("s.id", "sources s CROSS JOIN source_state t WHERE t.source_id = s.id"),
-        SourceOrder::Added if by_setting => ("s.id", "sources s JOIN source_state t ON t.source_id = s.id WHERE TRUE"),
+        SourceOrder::Added if by_setting => {
+            ("s.id", "sources s JOIN source_state t ON t.source_id = s.id WHERE TRUE")
+        }
         _ if settings => ("t.source_id", "source_state t JOIN sources s ON s.id = t.source_id WHERE TRUE"),
         _ => ("t.source_id", "source_state t WHERE TRUE"),
     };

@@ -12,10 +12,10 @@ use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
 use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
-use super::{Query, Sql, Tx, ordered, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
+use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
 use crate::store::{
-    Created, Host, HostKey, HostOrder, NewSource, Place, Result, Sorted, Source, SourceOrder, Turn, SourceEdit, SourceFilter, SourceSettings, Sources,
-    StoreError,
+    Created, Host, HostKey, HostOrder, NewSource, Place, Result, Sorted, Source, SourceEdit, SourceFilter,
+    SourceOrder, SourceSettings, Sources, StoreError, Turn,
 };
 
 /// The columns that [`push_settings`] fills, in its order.

@@ -21,10 +21,11 @@ macro_rules! asset {
     };
 }
 
-static ASSETS: [Asset; 4] = [
+static ASSETS: [Asset; 5] = [
     asset!("app.css", "text/css; charset=utf-8"),
     asset!("app.js", "text/javascript; charset=utf-8"),
     asset!("htmx-2.0.11.min.js", "text/javascript; charset=utf-8"),
+    asset!("sources.js", "text/javascript; charset=utf-8"),
     asset!("icon.svg", "image/svg+xml"),
 ];
 

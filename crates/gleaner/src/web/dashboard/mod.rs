@@ -5,11 +5,16 @@
 //! another site, and a build of its own.
 
 mod assets;
+mod bulk;
+mod hosts;
 mod live;
 mod oops;
 mod overview;
+mod paging;
+mod plan;
 mod session;
 mod shell;
+mod sources;
 mod words;
 
 use axum::Router;
@@ -35,6 +40,9 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
     Router::new()
         .route("/", get(overview::page))
         .route("/live", get(live::follow))
+        .route("/sources", get(sources::page))
+        .route("/sources/bulk", get(bulk::back).post(bulk::act))
+        .route("/hosts", get(hosts::page))
         .route("/logout", post(session::log_out))
         .layer(middleware::from_fn_with_state(web.clone(), session::let_in))
         .route("/login", get(session::page).post(session::log_in))

@@ -127,7 +127,6 @@ impl Shell {
     }
 
     /// A status as a word with its colour.
-    #[expect(dead_code, reason = "the list of sources shows it")]
     pub(super) fn status(&self, status: &Status) -> Markup {
         let name = status.name();
         Markup(format!("<span class=\"status {name}\">{name}</span>"))

@@ -57,7 +57,7 @@ async fn a_failing_source_is_watched_through_backoff_and_quarantine_and_back() {
     browser.until(".timeline .mark.permanent").await;
 
     site.world.on("/letter", feed("/letter", &["one", "two"]));
-    site.poll_after(Span::from_days(8)).await;
+    site.poll_after(Span::from_days(3)).await;
     browser.until_reads(".head .status", "healthy").await;
     browser.until_reads("section[aria-labelledby=posts]", "two").await;
     browser.go(&site.at("/")).await;
@@ -81,14 +81,16 @@ async fn a_thousand_feeds_are_imported_from_a_file() {
     for n in 0..1000 {
         let _ = writeln!(list, "<outline type='rss' text='Feed {n}' xmlUrl='https://feeds.example/{n}'/>");
     }
-    list.push_str("<outline type='rss' text='Bad' xmlUrl='javascript:window.ran=1'/>\n</outline></body></opml>");
+    list.push_str(
+        "<outline type='rss' text='Bad' xmlUrl='javascript:window.ran=1'/>\n</outline></body></opml>",
+    );
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("list.opml");
     std::fs::write(&file, list).unwrap();
     let browser = site.browser().await;
     browser.go(&site.at("/import")).await;
     browser.choose_file("#file", &file).await;
-    browser.until_reads("#job .tiles", "1,000 new").await;
+    browser.until_reads("#job .tiles", "1,000\nnew").await;
     browser.until_reads("#job", "javascript").await;
     assert_eq!(site.api.db.count("sources").await, 1000);
     browser.click("#job a[href='/sources']").await;

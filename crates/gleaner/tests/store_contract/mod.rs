@@ -3,6 +3,7 @@
 mod claims;
 mod commits;
 mod held;
+mod lists;
 mod outgoing;
 mod sources;
 mod upkeep;

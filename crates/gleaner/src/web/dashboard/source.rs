@@ -230,9 +230,9 @@ pub(super) async fn act(
     let (id, by) = (id_of(&id)?, visit.by());
     let source = by.source(id).await?;
     let said = match asked.action.as_str() {
-        "enable" => by.set_enabled(id, true).await.map(|()| "Enabled; it is polled at once."),
+        "enable" => by.set_enabled(id, true).await.map(|_| "Enabled; it is polled at once."),
         "disable" => {
-            by.set_enabled(id, false).await.map(|()| "Disabled; it is not polled until you enable it.")
+            by.set_enabled(id, false).await.map(|_| "Disabled; it is not polled until you enable it.")
         }
         "set_aside" => by.set_aside(id, &asked.reason).await.map(|()| "Set aside."),
         "lift" => by.lift(id).await.map(|()| "Lifted; it is polled at once."),

@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod api;
+mod browser;
 mod claim_cost;
 mod cli;
 mod crash;
 mod dashboard_a;
+mod dashboard_c;
 mod database_faults;
 mod direction;
 mod fetch;

@@ -2,6 +2,7 @@
 
 mod claims;
 mod commits;
+mod held;
 mod lists;
 mod outgoing;
 mod sources;

@@ -117,7 +117,7 @@ impl BulkFilter {
             collection_id: self.collection_id,
             text: self.q,
             active_at: self.feed_active.then_some(now),
-            waits_for_person: false,
+            ..SourceFilter::default()
         }
     }
 }

@@ -4,17 +4,29 @@
 //! work as plain links and forms; a script makes them live. Absent on purpose: inline styles and scripts, anything from
 //! another site, and a build of its own.
 
+mod add;
+mod api_page;
 mod assets;
 mod bulk;
+mod edit;
+mod form;
+mod given;
 mod hosts;
+mod import;
 mod live;
 mod oops;
 mod overview;
 mod paging;
 mod plan;
+mod policies;
+mod posts;
 mod session;
+mod settings;
 mod shell;
+mod source;
 mod sources;
+mod timeline;
+mod webhooks;
 mod words;
 
 use axum::Router;
@@ -43,7 +55,21 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .route("/sources", get(sources::page))
         .route("/sources/bulk", get(bulk::back).post(bulk::act))
         .route("/hosts", get(hosts::page))
+        .route("/sources/{id}", get(source::page))
+        .route("/sources/{id}/poll", post(source::poll))
+        .route("/sources/{id}/act", post(source::act))
+        .route("/sources/{id}/edit", get(edit::page).post(edit::save))
+        .route("/sources/{id}/edit/check", post(edit::check))
+        .route("/sources/{id}/edit/preview", post(edit::preview))
+        .route("/add", get(add::page).post(add::look))
+        .route("/add/save", post(add::save))
         .route("/logout", post(session::log_out))
+        .merge(posts::routes())
+        .merge(policies::routes())
+        .merge(import::routes())
+        .merge(settings::routes())
+        .merge(webhooks::routes())
+        .merge(api_page::routes())
         .layer(middleware::from_fn_with_state(web.clone(), session::let_in))
         .route("/login", get(session::page).post(session::log_in))
         .route("/assets/{file}", get(assets::file))

@@ -74,7 +74,6 @@ impl FromRequestParts<Web> for Visit {
 /// The frame of a page.
 pub(super) struct Shell {
     pub(super) user: String,
-    #[expect(dead_code, reason = "the settings page asks")]
     pub(super) is_admin: bool,
     /// Goes into every form.
     pub(super) form_token: String,

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::RawQuery;
 use gleaner_core::health::Status;
+use gleaner_core::outcome::ErrorKind;
 use gleaner_core::source::Kind;
 use gleaner_core::time::Time;
 
@@ -42,7 +43,7 @@ pub(super) struct List {
 
 impl List {
     /// From what stands after the question mark.
-    pub(super) fn of(query: Option<&str>) -> Result<Self, ServiceError> {
+    pub(super) fn of(visit: &Visit, query: Option<&str>) -> Result<Self, ServiceError> {
         let asked = Asked::of(query);
         let status = match asked.get("status") {
             Some(name) => Some(Status::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| {
@@ -55,6 +56,8 @@ impl List {
         let collection_id = asked.get("collection").map(str::parse::<i64>).transpose().map_err(|_| {
             ServiceError::invalid("collection", "a collection is named by its number; choose one of the list")
         })?;
+        let error = asked.get("error").map(str::parse::<ErrorKind>).transpose();
+        let error = error.map_err(|unknown| ServiceError::invalid("error", unknown.to_string()))?;
         let text = |name: &str| asked.get(name).map(|text| start_of(text, 500));
         let filter = SourceFilter {
             status,
@@ -64,6 +67,8 @@ impl List {
             text: text("q"),
             active_at: None,
             waits_for_person: asked.get("waits").is_some(),
+            error,
+            goes_by: text("policy").map(|name| visit.web.service.who_goes_by(&name)),
         };
         let order = asked.order(&ORDERS, NEWEST);
         Ok(Self { filter, order, turn: asked.turn(order.by == SourceOrder::Address) })
@@ -72,6 +77,7 @@ impl List {
     /// The parameters of this list.
     fn pairs(&self, order: Sorted<SourceOrder>, turn: &Turn) -> Vec<(&'static str, String)> {
         let SourceFilter { status, kind, collection_id, host, text, waits_for_person, .. } = &self.filter;
+        let (error, policy) = self.rule();
         let given = [
             ("q", text.clone()),
             ("status", status.map(|status| status.name().to_owned())),
@@ -79,10 +85,18 @@ impl List {
             ("collection", collection_id.map(|id| id.to_string())),
             ("host", host.clone()),
             ("waits", waits_for_person.then(|| "person".to_owned())),
+            ("error", error.map(str::to_owned)),
+            ("policy", policy.map(str::to_owned)),
             ("sort", (order != NEWEST).then(|| paging::order_name(&ORDERS, &order))),
         ];
         let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
         given.chain(paging::turn_pair(turn)).collect()
+    }
+
+    /// The rule whose sources these are: the kind of their last error, and their policy.
+    fn rule(&self) -> (Option<&str>, Option<&str>) {
+        let SourceFilter { error, goes_by, .. } = &self.filter;
+        (error.map(ErrorKind::name), goes_by.as_ref().map(|policy| policy.name.as_str()))
     }
 
     /// Where this very page is.
@@ -190,7 +204,15 @@ struct Heads {
 
 impl SourcesPage {
     fn title(&self) -> String {
+        let only = SourceFilter { status: self.list.filter.status, ..SourceFilter::default() };
         match (self.counted, self.list.filter.status) {
+            (Some(found), _) if self.list.filter != only => {
+                if found == 1 {
+                    "1 source matches".to_owned()
+                } else {
+                    format!("{} match", count(found, "source"))
+                }
+            }
             (Some(found), None) => count(found, "source"),
             (Some(found), Some(status)) => {
                 format!(
@@ -232,7 +254,8 @@ impl SourcesPage {
 
 /// The list.
 pub(super) async fn page(visit: Visit, RawQuery(query): RawQuery) -> Result<Page<SourcesPage>, Oops> {
-    show(&visit, List::of(query.as_deref())?, None).await
+    let list = List::of(&visit, query.as_deref())?;
+    show(&visit, list, None).await
 }
 
 /// The list, after something was done to it.
@@ -243,7 +266,7 @@ pub(super) async fn show(visit: &Visit, list: List, done: Option<Done>) -> Resul
     let listed = by.sources_page(&list.filter, list.order, &list.turn, ROWS).await?;
     let pager =
         Pager::of(&listed, &list.turn, |turn| paging::link("/sources", &list.pairs(list.order, &turn)));
-    let rows = listed.items.into_iter().map(|source| row(source, &collections)).collect();
+    let rows: Vec<Row> = listed.items.into_iter().map(|source| row(source, &collections)).collect();
     let head = |title, by, descending| {
         Head::of(title, Sorted { by, descending }, list.order, |order| list.sorted(order))
     };
@@ -256,7 +279,8 @@ pub(super) async fn show(visit: &Visit, list: List, done: Option<Done>) -> Resul
     Ok(Page(SourcesPage {
         shell: visit.shell("sources"),
         done,
-        counted: list.counted(&counts),
+        // Where all of them are on this page, they are counted for sure.
+        counted: if pager.is_needed() { list.counted(&counts) } else { Some(rows.len() as u64) },
         chips: chips(&counts, filter),
         statuses: Status::ALL.map(|one| offer(one.name(), one.name(), filter.status == Some(one))).into(),
         kinds: Kind::ALL.map(|one| offer(one.name(), one.name(), filter.kind == Some(one))).into(),

@@ -141,11 +141,11 @@ pub trait Content: Send + Sync {
     /// Posts, newest first, before that one.
     async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>>;
 
-    /// The posts of the same source before and after a post, by id.
-    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)>;
-
     /// How many posts these sources have.
     async fn count_posts(&self, source_ids: &[i64]) -> Result<u64>;
+
+    /// The posts of the same source before and after a post, by id.
+    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)>;
 
     /// What was done in each hour since then, the oldest first; hours of nothing are left out.
     async fn activity(&self, from: Time) -> Result<Vec<Activity>>;

@@ -47,16 +47,6 @@ impl Content for Sql {
         rows.iter().map(post).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
 
-    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)> {
-        // One pass over the source's own posts: by id alone, a planner might walk past everybody else's.
-        let mut query = Query::new("SELECT MAX(CASE WHEN id < ");
-        query.push_bind(id).push(" THEN id END), MIN(CASE WHEN id > ").push_bind(id);
-        query.push(" THEN id END) FROM posts WHERE source_id = ").push_bind(source_id);
-        let row = query.build().fetch_one(&self.read).await.map_err(|error| self.fail(error))?;
-        let read = || Ok((row.try_get(0)?, row.try_get(1)?));
-        read().map_err(|error| self.fail(error))
-    }
-
     async fn count_posts(&self, source_ids: &[i64]) -> Result<u64> {
         let mut sum = 0;
         for piece in id_pieces(source_ids) {
@@ -65,6 +55,16 @@ impl Content for Sql {
             sum += self.all(query, |row| row.try_get::<i64, _>(0)).await?.into_iter().sum::<i64>();
         }
         Ok(u64::try_from(sum).unwrap_or(0))
+    }
+
+    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)> {
+        // One pass over the source's own posts: by id alone, a planner might walk past everybody else's.
+        let mut query = Query::new("SELECT MAX(CASE WHEN id < ");
+        query.push_bind(id).push(" THEN id END), MIN(CASE WHEN id > ").push_bind(id);
+        query.push(" THEN id END) FROM posts WHERE source_id = ").push_bind(source_id);
+        let row = query.build().fetch_one(&self.read).await.map_err(|error| self.fail(error))?;
+        let read = || Ok((row.try_get(0)?, row.try_get(1)?));
+        read().map_err(|error| self.fail(error))
     }
 
     async fn activity(&self, from: Time) -> Result<Vec<Activity>> {

@@ -128,12 +128,12 @@ struct Sure {
 
 /// Where somebody ends up who loads the page again.
 pub(super) async fn back(visit: Visit, RawQuery(query): RawQuery) -> Result<Redirect, Oops> {
-    Ok(Redirect::to(&List::of(visit.by(), query.as_deref())?.link()))
+    Ok(Redirect::to(&List::of(&visit, query.as_deref())?.link()))
 }
 
 /// Does what the form says.
 pub(super) async fn act(visit: Visit, RawQuery(query): RawQuery, body: String) -> Result<Response, Oops> {
-    let list = List::of(visit.by(), query.as_deref())?;
+    let list = List::of(&visit, query.as_deref())?;
     let order = match Order::read(&body) {
         Ok(order) => order,
         Err(error @ ServiceError::Invalid(_)) => return complain(&visit, list, error.to_string()).await,

@@ -6,6 +6,7 @@ mod browser;
 mod claim_cost;
 mod cli;
 mod crash;
+mod dashboard_b;
 mod database_faults;
 mod direction;
 mod fetch;

@@ -212,8 +212,7 @@ mod tests {
         for url in ["https://a.example/", "HTTP://a.example"] {
             assert_eq!(web_link(url), Some(url));
         }
-        for url in ["javascript:alert(1)//https://", "data:text/html,x", "//a.example", "x", ""]
-        {
+        for url in ["javascript:alert(1)//https://", "data:text/html,x", "//a.example", "x", ""] {
             assert_eq!(web_link(url), None, "{url}");
         }
         assert_eq!(web_link("javascript://%0aalert(1)"), None);

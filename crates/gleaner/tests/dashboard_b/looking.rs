@@ -116,7 +116,7 @@ async fn a_source_that_is_to_be_left_alone_is_polled_only_by_force(db: Database)
         "asked to be left alone",
         "Poll all the same",
     ]);
-    me.told(&poll, &[]).await.lacks(&["Polled"]);
+    me.told(&poll, &[]).await.lacks(&["Polled; it failed"]);
     assert_eq!(me.world.requests().len(), 1);
     me.told(&poll, &[("force", "true")]).await.shows(&["Polled; it failed"]);
     assert_eq!(me.world.requests().len(), 2);

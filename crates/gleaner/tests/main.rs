@@ -7,6 +7,7 @@ mod claim_cost;
 mod cli;
 mod crash;
 mod dashboard_a;
+mod dashboard_b;
 mod dashboard_c;
 mod database_faults;
 mod direction;

@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod migrate;
 mod postgres;
+mod readers;
 mod records;
 mod sqlite;
 mod types;

@@ -122,8 +122,8 @@ pub(super) fn pattern(text: &str) -> String {
 
 impl Sql {
     /// The sources that a query of [`select_sources`] finds.
-    async fn read_sources(&self, mut query: Query) -> Result<Vec<Source>> {
-        let row = query.build().fetch_one(&self.read).await.map_err(|error| self.fail(error))?;
+    async fn read_sources(&self, query: Query) -> Result<Vec<Source>> {
+        let Some(row) = self.row(query).await? else { return Ok(Vec::new()) };
         let found = sources(&row).map_err(|error| self.fail(error))?;
         Ok(found.into_iter().map(|(_, source)| source).collect())
     }

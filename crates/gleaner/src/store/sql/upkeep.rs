@@ -40,7 +40,7 @@ impl Upkeep for Sql {
     async fn meta(&self, name: &str) -> Result<Option<String>> {
         let mut query = Query::new("SELECT value FROM meta WHERE name = ");
         query.push_bind(name);
-        let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
+        let row = self.row(query).await?;
         row.map(|row| row.try_get(0)).transpose().map_err(|error| self.fail(error))
     }
 

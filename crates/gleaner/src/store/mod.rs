@@ -6,7 +6,9 @@
 
 mod error;
 mod events;
+mod listed;
 mod migrate;
+mod packed;
 mod postgres;
 mod readers;
 mod records;
@@ -28,6 +30,7 @@ use gleaner_core::time::Time;
 
 pub use error::StoreError;
 pub use events::*;
+pub use listed::*;
 pub use records::*;
 pub use types::*;
 pub use webhooks::*;
@@ -89,6 +92,9 @@ pub trait Sources: Send + Sync {
 
     /// Sources by id, after that one.
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
+
+    /// The same, with no more of each than lists show.
+    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Listing>;
 
     /// How many sources there are of each status.
     async fn count_by_status(&self) -> Result<Vec<(Status, u64)>>;

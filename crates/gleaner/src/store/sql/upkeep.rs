@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use gleaner_core::time::{Span, Time};
 use sqlx::{AssertSqlSafe, Row as _};
 
+use super::packed::select_listed;
 use super::super::{EXPLAIN, PLAN_COLUMN};
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
@@ -99,10 +100,10 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("claim their pages", due_articles(&hosts, &request)),
         ("known entries", known),
         ("posts to clean up", old),
-        ("list sources", super::sources::list(&all, Some(1000), 50)),
-        ("list a collection's sources", super::sources::list(&collection, Some(1000), 50)),
-        ("list sources of a kind", super::sources::list(&kind, Some(1000), 50)),
-        ("list failing sources", super::sources::list(&failing, Some(1000), 50)),
+        ("list sources", super::sources::list(select_listed(), &all, Some(1000), 50)),
+        ("list a collection's sources", super::sources::list(select_listed(), &collection, Some(1000), 50)),
+        ("list sources of a kind", super::sources::list(select_listed(), &kind, Some(1000), 50)),
+        ("list failing sources", super::sources::list(select_listed(), &failing, Some(1000), 50)),
     ]
 }
 

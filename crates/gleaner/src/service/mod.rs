@@ -40,8 +40,8 @@ use tokio::sync::Notify;
 pub use crate::engine::{Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Article, Collection, Delivery, Host, Listed, ListedLine, NewArticle, NewEvent, Poll, Post, PostFilter, Repeated, Source,
-    SourceFilter, StoreError, Text, Token, TokenKind, User, Webhook,
+    Article, Collection, Delivery, Host, Listed, ListedLine, NewArticle, NewEvent, Poll, Post, PostFilter,
+    Repeated, Source, SourceFilter, StoreError, Text, Token, TokenKind, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
-pub(super) use super::readers::Readers;
 use super::migrate::{Migration, migrations};
+pub(super) use super::readers::Readers;
 use super::{Options, Result, StoreError};
 
 pub(super) type Db = sqlx::Sqlite;

@@ -19,15 +19,15 @@ const USUAL: usize = 4096;
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        written(&self.0, USUAL)
+        // Into a plain vector: axum's own goes through a buffer that takes every comma as a write of its own.
+        answer(USUAL, |body| serde_json::to_writer(body, &self.0))
     }
 }
 
 /// An answer of about so many bytes.
-pub(crate) fn written(answer: &impl Serialize, bytes: usize) -> Response {
-    // Into a plain vector: axum's own goes through a buffer that takes every comma as a write of its own.
+pub(crate) fn answer(bytes: usize, write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) -> Response {
     let mut body = Vec::with_capacity(bytes);
-    match serde_json::to_writer(&mut body, answer) {
+    match write(&mut body) {
         Ok(()) => ([(CONTENT_TYPE, "application/json")], body).into_response(),
         Err(error) => {
             tracing::error!(%error, "an answer could not be written");

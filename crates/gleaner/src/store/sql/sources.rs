@@ -14,8 +14,8 @@ use super::packed::{SOURCE_TABLES, end_sources, listing, select_listed, select_s
 use super::state::{HEALTH, assignments, push_health};
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
 use crate::store::{
-    Created, Host, HostKey, Listing, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
-    StoreError,
+    Created, Host, HostKey, Listing, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings,
+    Sources, StoreError,
 };
 
 /// The columns that [`push_settings`] fills, in its order.

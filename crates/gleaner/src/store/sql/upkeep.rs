@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use gleaner_core::time::{Span, Time};
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::packed::select_listed;
 use super::super::{EXPLAIN, PLAN_COLUMN};
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
+use super::packed::select_listed;
 use super::webhooks::trim_deliveries;
 use super::{Query, Sql, Tx, id_pieces, ms, push_ids};
-use crate::store::{ClaimRequest, Cleaned, Cleanup, Result, SourceFilter, Spread, Upkeep};
+use crate::store::{ClaimRequest, Cleaned, Cleanup, EventFilter, Result, Seek, SourceFilter, Spread, Upkeep};
 
 /// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
@@ -94,6 +94,7 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     let kind = SourceFilter { kind: Some(gleaner_core::source::Kind::Feed), ..SourceFilter::default() };
     let failing =
         SourceFilter { status: Some(gleaner_core::health::Status::Failing), ..SourceFilter::default() };
+    let of_source = EventFilter { source_id: Some(1), ..EventFilter::default() };
     vec![
         ("claim hosts", claim_hosts(&request)),
         ("claim their sources", due_sources(&hosts, &request)),
@@ -104,6 +105,7 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("list a collection's sources", super::sources::list(select_listed(), &collection, Some(1000), 50)),
         ("list sources of a kind", super::sources::list(select_listed(), &kind, Some(1000), 50)),
         ("list failing sources", super::sources::list(select_listed(), &failing, Some(1000), 50)),
+        ("list a source's events", super::events::list(&of_source, Seek::Before(1000), 50)),
     ]
 }
 

@@ -3,71 +3,73 @@
 use gleaner_core::health::Status;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Time;
-use serde::ser::Error as _;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::service::{Listed, ListedLine, Source, SourceFilter, Text};
 use crate::web::params::Params;
+use crate::web::written::{Written, written};
 use crate::web::{Limit, Problem};
 
-/// A source.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Source)]
-pub(super) struct Shown<'a> {
-    id: i64,
-    #[schema(value_type = String)]
-    url: Text<'a>,
-    #[schema(value_type = KindName)]
-    kind: Kind,
-    #[schema(value_type = Option<String>)]
-    name: Option<Text<'a>>,
-    collection_id: i64,
-    /// Whether it is polled at all.
-    enabled: bool,
-    #[schema(value_type = StatusName)]
-    status: Status,
-    /// A number, or `"auto"`; null: as config says.
-    poll_interval_minutes: Option<Every>,
-    poll_delay_seconds: Option<u64>,
-    #[schema(value_type = Option<String>)]
-    article_selector: Option<Text<'a>>,
-    #[schema(value_type = Option<String>)]
-    ignore_selector: Option<Text<'a>>,
-    full_content: bool,
-    backfill: bool,
-    /// Its own policy; null: the default one.
-    #[schema(value_type = Option<String>)]
-    policy: Option<Text<'a>>,
-    consecutive_failures: u32,
-    /// `transient` or `permanent`.
-    last_failure_type: Option<&'static str>,
-    last_error_type: Option<&'static str>,
-    last_error: Option<String>,
-    last_status_code: Option<u16>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    failing_since: Option<Time>,
-    disabled_reason: Option<String>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    quarantined_at: Option<Time>,
-    quarantine_reason: Option<String>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    retry_at: Option<Time>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    last_polled_at: Option<Time>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    last_success_at: Option<Time>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    next_poll_at: Option<Time>,
-    #[schema(value_type = String, format = DateTime)]
-    created_at: Time,
-    #[schema(value_type = String, format = DateTime)]
-    updated_at: Time,
-    /// The host that it is asked from.
-    #[schema(value_type = String)]
-    host: Text<'a>,
-    /// Counts edits; `ETag` is made of it.
-    version: i64,
+written! {
+    /// A source.
+    #[derive(Serialize, ToSchema)]
+    #[schema(as = Source)]
+    pub(super) struct Shown<'a> {
+        id: i64,
+        #[schema(value_type = String)]
+        url: Text<'a>,
+        #[schema(value_type = KindName)]
+        kind: Kind,
+        #[schema(value_type = Option<String>)]
+        name: Option<Text<'a>>,
+        collection_id: i64,
+        /// Whether it is polled at all.
+        enabled: bool,
+        #[schema(value_type = StatusName)]
+        status: Status,
+        /// A number, or `"auto"`; null: as config says.
+        poll_interval_minutes: Option<Every>,
+        poll_delay_seconds: Option<u64>,
+        #[schema(value_type = Option<String>)]
+        article_selector: Option<Text<'a>>,
+        #[schema(value_type = Option<String>)]
+        ignore_selector: Option<Text<'a>>,
+        full_content: bool,
+        backfill: bool,
+        /// Its own policy; null: the default one.
+        #[schema(value_type = Option<String>)]
+        policy: Option<Text<'a>>,
+        consecutive_failures: u32,
+        /// `transient` or `permanent`.
+        last_failure_type: Option<&'static str>,
+        last_error_type: Option<&'static str>,
+        last_error: Option<String>,
+        last_status_code: Option<u16>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        failing_since: Option<Time>,
+        disabled_reason: Option<String>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        quarantined_at: Option<Time>,
+        quarantine_reason: Option<String>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        retry_at: Option<Time>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        last_polled_at: Option<Time>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        last_success_at: Option<Time>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        next_poll_at: Option<Time>,
+        #[schema(value_type = String, format = DateTime)]
+        created_at: Time,
+        #[schema(value_type = String, format = DateTime)]
+        updated_at: Time,
+        /// The host that it is asked from.
+        #[schema(value_type = String)]
+        host: Text<'a>,
+        /// Counts edits; `ETag` is made of it.
+        version: i64,
+    }
 }
 
 impl<'a> From<Listed<'a>> for Shown<'a> {
@@ -120,9 +122,9 @@ impl From<Source> for Shown<'static> {
 /// A source of a list, which is read only when it is written.
 pub(super) struct ShownLine<'a>(pub(super) ListedLine<'a>);
 
-impl Serialize for ShownLine<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        Shown::from(self.0.read().map_err(S::Error::custom)?).serialize(to)
+impl Written for ShownLine<'_> {
+    fn write(&self, to: &mut Vec<u8>) -> serde_json::Result<()> {
+        Shown::from(self.0.read()?).write(to)
     }
 }
 

@@ -10,8 +10,9 @@ use utoipa_axum::routes;
 use super::source_types::{Fields, NewFields, Shown, ShownLine, Which, which};
 use crate::service::{Checks, Source, SourceFields};
 use crate::web::auth::As;
-use crate::web::json::{Json, Path, written};
+use crate::web::json::{Json, Path, answer};
 use crate::web::params::Params;
+use crate::web::written::Written as _;
 use crate::web::{Limit, Page, Problem, Web};
 
 /// How much longer sources are in the API than in the database, at least: the names of all their fields.
@@ -53,7 +54,7 @@ async fn list(whoever: As, params: Params) -> Result<Response, Problem> {
     let (filter, limit) = which(params, whoever.by().now())?;
     let sources = whoever.by().list(&filter, limit.cursor, limit.count() + 1).await?;
     let page = Page::of(sources.lines().collect(), &limit, |(id, _)| *id, |(_, line)| ShownLine(line));
-    Ok(written(&page, SHOWN_FOR_STORED * sources.bytes()))
+    Ok(answer(SHOWN_FOR_STORED * sources.bytes(), |body| page.write(body)))
 }
 
 /// Add a source. It is polled at once.

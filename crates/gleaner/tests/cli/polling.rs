@@ -175,7 +175,8 @@ fn no_log_shows_the_token_of_a_feed() {
     let loud =
         ["--set", "api.listen=\"127.0.0.1:0\"", "--set", "log.format=json", "--set", "log.level=trace"];
     let mut command = place.command(&[&["--config", "gleaner.toml", "serve"][..], &loud].concat());
-    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut log = Vec::new();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(std::io::Result::ok);
     let address = lines.find_map(|line| {
@@ -194,10 +195,9 @@ fn no_log_shows_the_token_of_a_feed() {
         assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
         assert!(!answer.contains("sesame"), "{answer}");
     }
-    let stopped = std::process::Command::new("kill").arg("-TERM").arg(child.id().to_string()).status();
-    assert!(stopped.unwrap().success());
+    child.kill().unwrap();
+    child.wait().unwrap();
     log.extend(rest.join().unwrap());
-    assert!(child.wait().unwrap().success());
     assert!(log.len() > 10, "{log:#?}");
     assert!(!log.iter().any(|line| line.contains("sesame")), "{log:#?}");
 }

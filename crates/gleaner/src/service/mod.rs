@@ -49,9 +49,9 @@ use tokio::sync::Notify;
 pub use crate::engine::{Redirect, Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, NewArticle,
-    NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder,
-    StoreError, Token, TokenKind, Turn, User, Webhook,
+    Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
+    ListedLine, NewArticle, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter,
+    SourceName, SourceOrder, StoreError, Text, Token, TokenKind, Turn, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -74,7 +74,7 @@ pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use lists::Format;
 pub use look::{Look, Offer};
 pub use overview::Overview;
-pub use pages::Listed;
+pub use pages::Sheet;
 pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};

@@ -7,7 +7,7 @@ use gleaner_core::time::Span;
 
 use super::{By, Checks, Scope, ServiceError, SourceFields, try_url};
 use crate::engine::host_key;
-use crate::store::{self, Collection, Created, Source, SourceFilter, SourceSettings, StoreError};
+use crate::store::{self, Collection, Created, Listing, Source, SourceFilter, SourceSettings, StoreError};
 
 /// A source as a person asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,9 +183,9 @@ impl By<'_> {
         filter: &SourceFilter,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<Source>, ServiceError> {
+    ) -> Result<Listing, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.sources(filter, after, limit).await?)
+        Ok(self.store.listing(filter, after, limit).await?)
     }
 
     /// How many sources a filter finds, counted up to that many.

@@ -6,9 +6,12 @@
 
 mod error;
 mod events;
+mod listed;
 mod migrate;
 mod order;
+mod packed;
 mod postgres;
+mod readers;
 mod records;
 mod sqlite;
 mod types;
@@ -28,6 +31,7 @@ use gleaner_core::time::Time;
 
 pub use error::StoreError;
 pub use events::*;
+pub use listed::*;
 pub use order::*;
 pub use records::*;
 pub use types::*;
@@ -90,6 +94,9 @@ pub trait Sources: Send + Sync {
 
     /// Sources by id, after that one.
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
+
+    /// The same, with no more of each than lists show.
+    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Listing>;
 
     /// Sources in an order of the reader's choice, each with its place; one page, so many at most.
     async fn sources_sorted(

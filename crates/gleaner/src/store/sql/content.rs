@@ -31,7 +31,7 @@ impl Content for Sql {
     async fn post(&self, id: i64) -> Result<Post> {
         let mut query = Query::new(format!("SELECT {POST} FROM posts p WHERE p.id = "));
         query.push_bind(id);
-        let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
+        let row = self.row(query).await?;
         let row = row.ok_or_else(|| StoreError::NotFound { entity: "post", key: id.to_string() })?;
         post(&row).map_err(|error| self.fail(error))
     }
@@ -42,8 +42,8 @@ impl Content for Sql {
             // Signs without a word are in no post.
             return Ok(Vec::new());
         }
-        let mut query = list_posts(filter, phrases.as_deref(), before, limit);
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let query = list_posts(filter, phrases.as_deref(), before, limit);
+        let rows = self.rows(query).await?;
         rows.iter().map(post).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
 
@@ -75,7 +75,7 @@ impl Content for Sql {
         let mut query = Query::new(format!("SELECT {POLL} FROM polls WHERE source_id = "));
         query.push_bind(source_id).push(" AND id < ").push_bind(before.unwrap_or(i64::MAX));
         query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let rows = self.rows(query).await?;
         rows.iter().map(poll).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
 
@@ -101,7 +101,7 @@ impl Content for Sql {
     async fn article(&self, id: i64) -> Result<Article> {
         let mut query = Query::new(format!("SELECT {ARTICLE} FROM articles WHERE id = "));
         query.push_bind(id);
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let rows = self.rows(query).await?;
         let articles = self.with_posts(&rows).await.map_err(|error| self.fail(error))?;
         articles
             .into_iter()
@@ -121,7 +121,7 @@ impl Content for Sql {
             query.push(" AND is_processed = ").push_bind(processed);
         }
         query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let rows = self.rows(query).await?;
         self.with_posts(&rows).await.map_err(|error| self.fail(error))
     }
 
@@ -190,7 +190,7 @@ impl Sql {
             let mut query = Query::new("SELECT article_id, post_id FROM article_posts WHERE article_id IN ");
             push_ids(&mut query, piece);
             query.push(" ORDER BY article_id, post_id");
-            for row in query.build().fetch_all(&self.read).await? {
+            for row in self.read.fetch_all(&mut query).await? {
                 posts.entry(row.try_get(0)?).or_default().push(row.try_get(1)?);
             }
         }

@@ -7,6 +7,7 @@ mod claim_cost;
 mod cli;
 mod crash;
 mod database_faults;
+mod demo;
 mod direction;
 mod fetch;
 mod links;

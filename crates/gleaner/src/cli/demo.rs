@@ -3,14 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use gleaner_core::time::Span;
+use gleaner_core::time::Time;
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::serve::{self, stop};
-use super::{Context, Failure};
+use super::{Context, Failure, progress};
 use crate::clock::{Chance, Clock as _, FastClock, SystemClock};
-use crate::demo::{self, CAST, Place, Story, World};
+use crate::demo::{self, Act, CAST, NEWCOMER, Place, Story, World};
 use crate::engine::Engine;
 use crate::service::Service;
 
@@ -44,13 +44,14 @@ struct Demo {
     story: Story,
     /// The sources, in the order of the cast.
     ids: Vec<i64>,
-    _world: World,
-    _place: Place,
+    world: World,
+    place: Place,
 }
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
     context.must_be_local("demo")?;
     let mut stopping = std::pin::pin!(stop());
+    let waiting = (!args.json).then(|| progress::spinner("some days pass first"));
     let prepared = async {
         let listener = listen(args.listen).await?;
         Ok::<_, Failure>((listener, prepare(args).await?))
@@ -60,10 +61,13 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
         prepared = prepared => prepared?,
         () = &mut stopping => return Ok(()),
     };
+    drop(waiting);
     let base = format!("http://{}", listener.local_addr()?);
     greet(args, context, &demo, &base).await?;
-    let Demo { engine, service, _world, _place, .. } = demo;
+    let Demo { engine, service, world, place, .. } = demo;
     serve::until_stopped(&service, engine, listener, stopping).await?;
+    drop((service, world));
+    drop(place);
     if !args.json {
         writeln!(context.out, "Nothing is left behind.")?;
     }
@@ -76,8 +80,9 @@ async fn prepare(args: &Args) -> Result<Demo, Failure> {
     let place = Place::make().map_err(|error| failed("cannot make a temporary directory", &error))?;
     let config = demo::config(place.path()).map_err(|errors| Failure::Config(errors.to_string()))?;
     crate::log::start(&config.log);
-    let (opening, ahead) = (SystemClock.now(), Span::from_days(args.ahead.into()));
-    let begin = gleaner_core::time::Time::from_millis(opening.as_millis() - ahead.as_millis() as i64);
+    let now = SystemClock.now().as_millis();
+    let opening = Time::from_millis(now - now.rem_euclid(60_000));
+    let begin = Time::from_millis(opening.as_millis() - i64::from(args.ahead) * 86_400_000);
     let clock = Arc::new(FastClock::new(begin, args.speed * 60));
     let story = Story { seed: args.seed, opening };
     let world = World::start(story, Arc::clone(&clock)).await;
@@ -87,7 +92,7 @@ async fn prepare(args: &Args) -> Result<Demo, Failure> {
     let ids = demo::add_all(&service).await?;
     let mut engine = service.engine("demo")?;
     demo::run_ahead(&mut engine, &service, &clock, opening).await?;
-    Ok(Demo { engine, service, clock, story, ids, _world: world, _place: place })
+    Ok(Demo { engine, service, clock, story, ids, world, place })
 }
 
 /// Says where to look, and at what.
@@ -103,16 +108,21 @@ async fn greet(args: &Args, context: &mut Context<'_>, demo: &Demo, base: &str) 
     writeln!(
         context.out,
         "{} sources of a small internet of its own; {minutes} minutes pass in a second, and {} days have passed.\n",
-        CAST.len(),
+        demo.ids.len(),
         args.ahead
     )?;
     let hour = demo.story.hour(demo.clock.now());
     for (player, id) in CAST.iter().zip(&demo.ids) {
         let Some(why) = player.watch else { continue };
-        let seconds = player.next_turn(hour).map(|hours| hours * 60 / i64::from(minutes));
-        let when = seconds.map(|seconds| format!(" (in {seconds} s)")).unwrap_or_default();
+        let when = player.next_turn(hour).map(|hours| (hours * 60 / i64::from(minutes), player.act(hour)));
+        let when = match when {
+            Some((seconds, Act::Well)) => format!("; from {seconds} s from now on"),
+            Some((seconds, _)) => format!("; for {seconds} s more"),
+            None => String::new(),
+        };
         writeln!(context.out, "  {} {why}{when}\n    {base}/sources/{id}", player.name)?;
     }
+    writeln!(context.out, "  {NEWCOMER} waits to be added: http://newcomer.example/\n    {base}/add")?;
     writeln!(context.out, "\nCtrl-C ends it and leaves nothing behind.")?;
     Ok(context.out.flush()?)
 }

@@ -62,8 +62,8 @@ pub static CAST: &[Player] = &[
 
     player("The Moth Almanac", NATURE, Rss, "moths.example", "/", (30, 90), &[Spell::every(36, 3, 9, Status(410))])
         .watch("is gone (410): set aside at once, asked less and less often, and welcomed back"),
-    player("The Lighthouse Log", NATURE, Atom, "lighthouse.example", "/", (60, 130), &[Spell::once(-17, 40, Status(404))])
-        .watch("has been missing (404) since yesterday: backed off, soon set aside, back after that"),
+    player("The Lighthouse Log", NATURE, Atom, "lighthouse.example", "/", (60, 130), &[Spell::once(-28, 42, Status(404))])
+        .watch("is missing (404) since yesterday: asked less and less often, set aside after a day, back once it answers"),
     player("Tidal Observations", NATURE, Json, "tides.example", "/", (30, 60), &[]),
     player("Observatory Bulletin", NATURE, Atom, "observatory.example", "/", (60, 180), &[Spell::every(24, 2, 4, Stalled)]),
     player("Journal of Small Clocks", NATURE, Rss, "clocks.example", "/", (60, 160), &[Spell::since(-43, Moved)])
@@ -96,4 +96,9 @@ pub static CAST: &[Player] = &[
     player("@harbour_pilot", PAPERS, Timeline, "x.com", "/harbour_pilot", (30, 45), &[]),
     player("@clocktower", TOWN, Timeline, "x.com", "/clocktower", (30, 60), &[]),
     player("@moth_of_the_day", NATURE, Timeline, "x.com", "/moth_of_the_day", (60, 150), &[Spell::every(29, 5, 4, Limited(1))]),
+
+    player(NEWCOMER, "", Rss, "newcomer.example", "/", (0, 40), &[]),
 ];
+
+/// Who is not followed yet.
+pub const NEWCOMER: &str = "The Newcomer";

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
-use gleaner_core::time::Time;
 use serde_json::json;
 
 use super::story::{Item, Part, Player};
@@ -18,9 +17,9 @@ pub(super) struct Document {
 }
 
 impl Document {
-    fn page(title: &str, content: &str) -> Self {
+    fn page(title: &str, head: &str, content: &str) -> Self {
         let body = format!(
-            "<!doctype html><html lang=en><head><title>{title}</title></head><body>\
+            "<!doctype html><html lang=en><head><title>{title}</title>{head}</head><body>\
              <nav><a href=/about>About</a></nav>{content}<footer>Made by hand</footer></body></html>"
         );
         Self { content_type: "text/html; charset=utf-8", body }
@@ -29,8 +28,10 @@ impl Document {
 
 /// Where one thing is read.
 fn link(player: &Player, item: &Item) -> String {
-    let slug: String = item.title.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
-    format!("http://{}{}{}-{}", player.host, player.dir, item.number, slug.to_lowercase())
+    let title = item.title.to_lowercase();
+    let words: Vec<&str> =
+        title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    format!("http://{}{}{}-{}", player.host, player.dir, item.number, words.join("-"))
 }
 
 fn paragraphs(item: &Item) -> String {
@@ -47,7 +48,7 @@ pub(super) fn document(player: &Player, items: &[Item]) -> Document {
         Part::Index => index(player, items),
         Part::Page | Part::Timeline => match items.first() {
             Some(item) => article(item, player.name),
-            None => Document::page(player.name, ""),
+            None => Document::page(player.name, "", ""),
         },
     }
 }
@@ -55,13 +56,17 @@ pub(super) fn document(player: &Player, items: &[Item]) -> Document {
 /// One thing by itself.
 pub(super) fn article(item: &Item, title: &str) -> Document {
     let Item { title: headline, author, at, .. } = item;
-    let text = paragraphs(item);
-    Document::page(
-        title,
-        &format!(
-            "<article><h1>{headline}</h1><p>By {author}, <time datetime='{at}'>{at}</time></p>{text}</article>"
-        ),
-    )
+    let (text, day) = (paragraphs(item), at.to_string());
+    let day = day.split('T').next().unwrap_or_default();
+    let by = format!("<p>By {author} on <time datetime='{at}'>{day}</time></p>");
+    Document::page(title, "", &format!("<article><h1>{headline}</h1>{by}{text}</article>"))
+}
+
+/// Where people arrive; it names the feed, which is of this type.
+pub(super) fn home(player: &Player, feed: &str) -> Document {
+    let Player { name, host, dir, .. } = player;
+    let link = format!("<link rel=alternate type='{feed}' href='http://{host}{dir}{}'>", player.file());
+    Document::page(name, &link, &format!("<main><h1>{name}</h1></main>"))
 }
 
 fn rss(player: &Player, items: &[Item], content: impl Fn(&Item) -> String) -> Document {
@@ -121,7 +126,7 @@ fn index(player: &Player, items: &[Item]) -> Document {
         format!("<article><h2><a href='{link}'>{title}</a></h2><time datetime='{at}'>{at}</time></article>")
     };
     let items: String = items.iter().map(item).collect();
-    Document::page(player.name, &format!("<h1>{}</h1><main>{items}</main>", player.name))
+    Document::page(player.name, "", &format!("<h1>{}</h1><main>{items}</main>", player.name))
 }
 
 /// What X says about an account.
@@ -132,9 +137,8 @@ pub(super) fn account(id: usize, handle: &str) -> Document {
 /// What X shows of an account that is newer than this post.
 pub(super) fn timeline(id: usize, handle: &str, items: &[Item], since: u64) -> Document {
     let tweet = |item: &Item| {
-        let text = item.text.first().cloned().unwrap_or_default();
-        let at: Time = item.at;
-        json!({ "id": item.number.to_string(), "author_id": id.to_string(), "created_at": at.to_string(), "text": text })
+        let (number, at) = (item.number.to_string(), item.at.to_string());
+        json!({ "id": number, "author_id": id.to_string(), "created_at": at, "text": item.title })
     };
     let data: Vec<_> = items.iter().filter(|item| item.number > since).map(tweet).collect();
     let users = [json!({ "id": id.to_string(), "username": handle, "name": handle })];

@@ -27,7 +27,7 @@ pub struct Player {
     pub host: &'static str,
     /// The directory there; on X, the handle.
     pub dir: &'static str,
-    /// How often it is polled, in minutes.
+    /// How often it is polled, in minutes; 0: it is left for somebody to add.
     pub interval: u32,
     /// A post comes about every so many minutes.
     pub pace: u64,

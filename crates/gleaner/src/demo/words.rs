@@ -32,9 +32,11 @@ impl Dice {
 
     /// So many sentences.
     pub(super) fn text(&mut self, sentences: usize) -> String {
+        // On from where the one before was, so that none stands twice in a row.
+        let mut place = self.throw() as usize;
         let one = |_| {
-            let pattern = self.pick(SENTENCES);
-            self.fill(pattern)
+            place = place.wrapping_add(1 + self.throw() as usize % 3);
+            self.fill(SENTENCES.get(place % SENTENCES.len()).copied().unwrap_or_default())
         };
         (0..sentences).map(one).collect::<Vec<_>>().join(" ")
     }

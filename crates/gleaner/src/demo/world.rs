@@ -112,6 +112,10 @@ fn on_the_web(story: &Story, host: &str, uri: &Uri, now: Time) -> Option<Found> 
     if rest.strip_prefix(NEW_HOME) == Some(player.file()) {
         return Some(well(new(pages::document(player, &items))));
     }
+    if rest.is_empty() {
+        let feed = pages::document(player, &items).content_type;
+        return Some(well(new(pages::home(player, feed))));
+    }
     let number: u64 = rest.split('-').next()?.parse().ok()?;
     let item = items.iter().find(|item| item.number == number)?;
     Some(well(new(pages::article(item, &item.title))))
@@ -153,7 +157,10 @@ fn perform(act: Act, document: Document, tag: &str, known: &str, uri: &Uri) -> R
             plain(StatusCode::MOVED_PERMANENTLY, LOCATION, format!("{dir}/{NEW_HOME}{file}"))
         }
         Act::Inward => plain(StatusCode::FOUND, LOCATION, "http://10.0.0.7/".to_owned()),
-        Act::Garbled => ([(CONTENT_TYPE, content_type)], "<b>The mice were here").into_response(),
+        Act::Garbled => {
+            ([(CONTENT_TYPE, content_type)], "<?xml version='1.0'?><<rss>The mice were here</rss>")
+                .into_response()
+        }
         Act::Huge => ([(CONTENT_TYPE, content_type)], " ".repeat(2 * MAX_BODY)).into_response(),
         Act::CutShort => {
             let half = body.get(..body.len() / 2).unwrap_or_default().to_owned();

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use super::serve::{self, stop};
 use super::{Context, Failure, progress};
 use crate::clock::{Chance, Clock as _, FastClock, SystemClock};
+use crate::config::{Config, Loaded};
 use crate::demo::{self, Act, CAST, NEWCOMER, Place, Story, World};
 use crate::engine::Engine;
 use crate::service::Service;
@@ -18,6 +19,9 @@ use crate::service::Service;
 const USUAL: u16 = 8080;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The config file, variables and the database are neither used nor touched; --set is heeded."
+)]
 pub(super) struct Args {
     /// How many minutes pass in a second
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=1440))]
@@ -36,7 +40,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// All that runs. What is dropped last is the directory.
+/// All that runs.
 struct Demo {
     engine: Engine,
     service: Arc<Service>,
@@ -45,16 +49,26 @@ struct Demo {
     /// The sources, in the order of the cast.
     ids: Vec<i64>,
     world: World,
-    place: Place,
+}
+
+/// Where the demo keeps its database.
+pub(super) fn place() -> Result<Place, Failure> {
+    Place::make().map_err(|error| Failure::Failed(format!("cannot make a temporary directory: {error}")))
+}
+
+/// The demo's own settings, for it works where those of this machine do not.
+pub(super) fn settings(place: &Place, set: &[String]) -> Result<Loaded, Failure> {
+    demo::settings(place.path(), set).map_err(|errors| Failure::Config(errors.to_string()))
 }
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
     context.must_be_local("demo")?;
     let mut stopping = std::pin::pin!(stop());
+    let config = context.loaded.config.clone();
     let waiting = (!args.json).then(|| progress::spinner("some days pass first"));
     let prepared = async {
         let listener = listen(args.listen).await?;
-        Ok::<_, Failure>((listener, prepare(args).await?))
+        Ok::<_, Failure>((listener, prepare(args, config).await?))
     };
     // Who changes their mind meanwhile finds nothing left behind, either.
     let (listener, demo) = tokio::select! {
@@ -64,21 +78,12 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     drop(waiting);
     let base = format!("http://{}", listener.local_addr()?);
     greet(args, context, &demo, &base).await?;
-    let Demo { engine, service, world, place, .. } = demo;
-    serve::until_stopped(&service, engine, listener, stopping).await?;
-    drop((service, world));
-    drop(place);
-    if !args.json {
-        writeln!(context.out, "Nothing is left behind.")?;
-    }
-    Ok(())
+    let Demo { engine, service, world: _world, .. } = demo;
+    serve::until_stopped(&service, engine, listener, stopping).await
 }
 
 /// Makes a world, and runs some days of it.
-async fn prepare(args: &Args) -> Result<Demo, Failure> {
-    let failed = |what: &str, why: &dyn std::fmt::Display| Failure::Failed(format!("{what}: {why}"));
-    let place = Place::make().map_err(|error| failed("cannot make a temporary directory", &error))?;
-    let config = demo::config(place.path()).map_err(|errors| Failure::Config(errors.to_string()))?;
+async fn prepare(args: &Args, config: Config) -> Result<Demo, Failure> {
     crate::log::start(&config.log);
     let now = SystemClock.now().as_millis();
     let opening = Time::from_millis(now - now.rem_euclid(60_000));
@@ -86,13 +91,13 @@ async fn prepare(args: &Args) -> Result<Demo, Failure> {
     let clock = Arc::new(FastClock::new(begin, args.speed * 60));
     let story = Story { seed: args.seed, opening };
     let world = World::start(story, Arc::clone(&clock)).await;
-    let world = world.map_err(|error| failed("cannot listen on 127.0.0.1", &error))?;
+    let world = world.map_err(|error| Failure::Failed(format!("cannot listen on 127.0.0.1: {error}")))?;
     let (ticking, chance) = (Arc::clone(&clock) as _, Chance::seeded(args.seed));
     let service = Arc::new(Service::open_in(config, world.outside(), ticking, chance).await?);
     let ids = demo::add_all(&service).await?;
     let mut engine = service.engine("demo")?;
     demo::run_ahead(&mut engine, &service, &clock, opening).await?;
-    Ok(Demo { engine, service, clock, story, ids, world, place })
+    Ok(Demo { engine, service, clock, story, ids, world })
 }
 
 /// Says where to look, and at what.
@@ -116,8 +121,8 @@ async fn greet(args: &Args, context: &mut Context<'_>, demo: &Demo, base: &str) 
         let Some(why) = player.watch else { continue };
         let when = player.next_turn(hour).map(|hours| (hours * 60 / i64::from(minutes), player.act(hour)));
         let when = match when {
-            Some((seconds, Act::Well)) => format!("; from {seconds} s from now on"),
-            Some((seconds, _)) => format!("; for {seconds} s more"),
+            Some((seconds, Act::Well)) => format!("; it begins in {seconds} s"),
+            Some((seconds, _)) => format!("; it ends in {seconds} s"),
             None => String::new(),
         };
         writeln!(context.out, "  {} {why}{when}\n    {base}/sources/{id}", player.name)?;

@@ -188,11 +188,16 @@ fn run(cli: Cli, mut env: Env) -> Result<(), Failure> {
     // The one variable besides the config file's that is no setting.
     let token = env.remove(TOKEN_VARIABLE).filter(|token| !token.is_empty()).map(Secret::new);
     let Global { config, set, server, token_file } = cli.global;
-    let loaded = match (load::config(config.as_ref(), &set, env), &cli.command) {
-        (Err(Failure::Config(why)), Command::Doctor(args)) => {
-            return doctor::of_config(args, &why, &mut io::stdout());
-        }
-        (loaded, _) => loaded?,
+    // Declared before all that may write there: it goes last.
+    let place = matches!(cli.command, Command::Demo(_)).then(demo::place).transpose()?;
+    let loaded = match (&place, &cli.command) {
+        (Some(place), _) => demo::settings(place, &set)?,
+        (None, command) => match (load::config(config.as_ref(), &set, env), command) {
+            (Err(Failure::Config(why)), Command::Doctor(args)) => {
+                return doctor::of_config(args, &why, &mut io::stdout());
+            }
+            (loaded, _) => loaded?,
+        },
     };
     for warning in &loaded.warnings {
         complain(&format!("warning: {warning}"));

@@ -23,7 +23,7 @@ pub use world::World;
 
 use crate::clock::FastClock;
 use crate::config::secret::Secret;
-use crate::config::{Config, ConfigErrors, Flag, Inputs};
+use crate::config::{Config, ConfigErrors, Flag, Inputs, Loaded};
 use crate::engine::Engine;
 use crate::service::{NewSource, Service, ServiceError};
 
@@ -38,21 +38,24 @@ const MAX_BODY: usize = 256 * 1024;
 /// How far the clock is set at once while days are run ahead.
 const STEP: Span = Span::from_mins(15);
 
-/// The settings, with everything in this directory: nobody's own are used.
-pub fn config(directory: &Path) -> Result<Config, ConfigErrors> {
+/// The settings, with everything in this directory; what else is set holds where it does not go against that.
+pub fn settings(directory: &Path, set: &[String]) -> Result<Loaded, ConfigErrors> {
     let store = toml::Value::from(directory.join("gleaner.db").display().to_string());
-    let flags = [
+    let own = [
         format!("store.url={store}"),
         "fetch.allow_private_networks=[\"127.0.0.1\"]".to_owned(),
         format!("fetch.timeout_seconds={}", TIMEOUT.as_secs_f64()),
         format!("fetch.max_body_bytes={MAX_BODY}"),
         format!("x.base_url=http://{X_HOST}"),
-        "log.level=error".to_owned(),
     ];
-    let flags = flags.map(|assignment| Flag { name: "demo".to_owned(), assignment }).to_vec();
+    let flag = |name: &str, assignment: String| Flag { name: name.to_owned(), assignment };
+    // What the sources do wrong is on the pages.
+    let quiet = flag("gleaner demo", "log.level=error".to_owned());
+    let given = set.iter().map(|set| flag("--set", set.clone()));
+    let flags = [quiet].into_iter().chain(given).chain(own.map(|own| flag("gleaner demo", own))).collect();
     let inputs =
         Inputs { file: None, env: Default::default(), flags, read: &|path| fs::read_to_string(path) };
-    Ok(Config::load(&inputs)?.config)
+    Config::load(&inputs)
 }
 
 /// Adds everybody but the last; their ids, in the order of the cast.

@@ -10,6 +10,7 @@ mod dashboard_a;
 mod dashboard_b;
 mod dashboard_c;
 mod database_faults;
+mod demo;
 mod direction;
 mod fetch;
 mod links;

@@ -5,7 +5,7 @@ use gleaner_core::schedule::first_poll;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
 
-use super::{By, Checks, Scope, ServiceError, SourceFields, try_url};
+use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
 use crate::store::{self, Collection, Created, Listing, Source, SourceFilter, SourceSettings, StoreError};
 
@@ -86,7 +86,7 @@ impl By<'_> {
         if new.kind != Kind::Feed {
             return self.add(new).await;
         }
-        match try_url(&self.config, &new.url).await {
+        match self.look(&new.url).await {
             Ok(trial) if trial.feeds.is_empty() => {
                 self.add(&NewSource { name: new.name.clone().or(trial.title), ..new.clone() }).await
             }

@@ -76,7 +76,7 @@ fn timeline(wanted: &str) -> String {
     let wanted = Wanted::parse(wanted);
     let start = Time::parse("2026-11-16T00:00:00Z").expect("a time");
     let (mut health, mut now) = (Health::new(), start);
-    let mut out = format!("{:<12}{:<19}{:<13}{:<19}event\n", "after", "poll", "status", "next poll after");
+    let mut out = format!("{:<10}  {:<23}  {:<11}  {:<15}  event\n", "after", "poll", "status", "next poll after");
     let mut well = 0;
     while now.since(start) <= Span::from_hours(wanted.hours) {
         let outcome = wanted.outcome(now.since(start));
@@ -110,7 +110,7 @@ fn row(out: &mut String, outcome: &Outcome, decision: &Decision, age: Span, now:
     let next = decision.next.map_or("never by itself".to_owned(), |next| clock(next.at.since(now)));
     let events: Vec<&str> = decision.events.iter().map(|event| event.kind.name()).collect();
     let status = decision.health.status().name();
-    let line = format!("{:<12}{what:<19}{status:<13}{next:<19}{}", clock(age), events.join(", "));
+    let line = format!("{:<10}  {what:<23}  {status:<11}  {next:<15}  {}", clock(age), events.join(", "));
     let _ = writeln!(out, "{}", line.trim_end());
 }
 

@@ -3,6 +3,7 @@
 
 mod api;
 mod book;
+mod browser;
 mod claim_cost;
 mod cli;
 mod crash;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use clap::Subcommand;
-use gleaner_core::outcome::{Cause, Class, ErrorKind, Level};
+use gleaner_core::outcome::{ErrorKind, Level};
 use gleaner_core::overlay::{self, PolicyOverlay};
-use gleaner_core::policy::{Aside, Counts, Gap, Policy, Then};
-use gleaner_core::time::Span;
+use gleaner_core::policy::{Gap, Policy};
 use serde_json::json;
 
 use super::{Context, Failure};
 use crate::config::Config;
+use crate::service::policy_words::{gap, then, when};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -114,44 +114,6 @@ fn rows(policy: &Policy) -> Vec<[String; COLUMNS]> {
         [kind.name().to_owned(), level.to_owned(), gap(policy, kind), when, then]
     });
     std::iter::once(heading).chain(kinds).collect()
-}
-
-fn gap(policy: &Policy, kind: ErrorKind) -> String {
-    match policy.rule(kind).gap {
-        _ if kind == ErrorKind::Internal => "interval, at least 1 hour".to_owned(),
-        Gap::Interval => "interval".to_owned(),
-        Gap::Backoff => format!("backoff, up to {}", policy.max_backoff),
-        Gap::Age { share: Some(share) } => format!("{share} × age"),
-        Gap::Age { share: None } => {
-            let of = |class: Option<Class>| policy.age.share(class.unwrap_or(Class::Transient));
-            let (share, dns) = (of(kind.class()), of(ErrorKind::Network(Cause::Dns).class()));
-            let apart = kind.cause().is_some() && (share - dns).abs() > f64::EPSILON;
-            if apart { format!("{share} × age, DNS {dns}") } else { format!("{share} × age") }
-        }
-    }
-}
-
-fn when(kind: ErrorKind, aside: &Aside) -> String {
-    let counted = match (aside.counts, kind) {
-        (Counts::Kind, _) => "of this kind",
-        (Counts::Any, _) => "of any kind",
-        (Counts::Permanent, ErrorKind::Network(_)) => "permanent (DNS)",
-        (Counts::Permanent, _) => "permanent",
-    };
-    let over = if aside.over > Span::ZERO { format!(" over {}", aside.over) } else { String::new() };
-    match aside.threshold {
-        1 if over.is_empty() => "at once".to_owned(),
-        n => format!("{n} in a row {counted}{over}"),
-    }
-}
-
-fn then(aside: &Aside) -> String {
-    match aside.then {
-        Then::KeepPolling => "quarantined, still polled".to_owned(),
-        Then::CoolDown(span) => format!("quarantined for {span}"),
-        Then::WaitForPerson => "quarantined until a person retries it".to_owned(),
-        Then::Disable => "disabled".to_owned(),
-    }
 }
 
 /// What holds for the table as a whole.

@@ -266,6 +266,19 @@ impl By<'_> {
         Ok(())
     }
 
+    /// Ends all one's sessions but the one that one came in with; how many those were.
+    pub async fn log_out_others(&self) -> Result<u64, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let mut ended = 0;
+        for token in self.store.tokens(self.actor.user_id, TokenKind::Session).await? {
+            if Some(token.id) != self.actor.token_id {
+                ended += u64::from(self.store.delete_token(token.id).await?);
+            }
+        }
+        self.gate.forget_all();
+        Ok(ended)
+    }
+
     /// Sets a user's password: one's own, or as an admin anybody's.
     pub async fn set_password(&self, user: &str, password: &Secret) -> Result<(), ServiceError> {
         if user == self.actor.name {

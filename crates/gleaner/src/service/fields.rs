@@ -198,7 +198,7 @@ impl By<'_> {
     }
 
     /// A URL that may be polled as this kind.
-    fn checked_url(&self, kind: Kind, text: &str) -> Result<Url, ServiceError> {
+    pub(super) fn checked_url(&self, kind: Kind, text: &str) -> Result<Url, ServiceError> {
         let url = match kind {
             Kind::X => gleaner_core::x::timeline_url(text),
             Kind::Feed | Kind::Website | Kind::Watchlist => link::source_url(text),

@@ -42,11 +42,39 @@ pub struct Readiness {
 /// How many sources there are of each status.
 pub(super) type Counts = Vec<(Status, u64)>;
 
-/// The counts of sources with those that wait for a person, and until when they are good.
-#[derive(Default)]
-pub(super) struct Counted(Mutex<Option<(Instant, Arc<CountsAndWaiting>)>>);
+/// The counts of sources with those that wait for a person.
+pub(super) type Counted = Kept<CountsAndWaiting>;
 
-type CountsAndWaiting = (Counts, Vec<Source>);
+/// Something that takes a while to count, and until when it is good.
+pub(super) struct Kept<T>(Mutex<Option<(Instant, Arc<T>)>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T> Kept<T> {
+    /// What was counted lately, or is now.
+    pub(super) async fn or_count<F>(&self, count: F) -> Result<Arc<T>, ServiceError>
+    where
+        F: Future<Output = Result<T, ServiceError>>,
+    {
+        let lock = || self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let begun = Instant::now();
+        if let Some((until, counted)) = &*lock()
+            && begun < *until
+        {
+            return Ok(Arc::clone(counted));
+        }
+        let counted = Arc::new(count.await?);
+        let good_for = COUNTED_FOR.min(begun.elapsed() * COUNTED_TIMES);
+        *lock() = Some((Instant::now() + good_for, Arc::clone(&counted)));
+        Ok(counted)
+    }
+}
+
+pub(super) type CountsAndWaiting = (Counts, Vec<Source>);
 
 impl Service {
     /// Looks at the database and the scheduler.
@@ -81,20 +109,11 @@ impl By<'_> {
     /// Counts, with the first sources that wait for a person.
     pub(super) async fn counted(&self) -> Result<Arc<CountsAndWaiting>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let lock = || self.service.counted.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let begun = Instant::now();
-        if let Some((until, counted)) = &*lock()
-            && begun < *until
-        {
-            return Ok(Arc::clone(counted));
-        }
         let filter = SourceFilter { waits_for_person: true, ..SourceFilter::default() };
-        let (counts, waiting) =
-            (self.store.count_by_status().await?, self.store.sources(&filter, None, WAITING).await?);
-        let counted = Arc::new((counts, waiting));
-        let good_for = COUNTED_FOR.min(begun.elapsed() * COUNTED_TIMES);
-        *lock() = Some((Instant::now() + good_for, Arc::clone(&counted)));
-        Ok(counted)
+        let count = async {
+            Ok((self.store.count_by_status().await?, self.store.sources(&filter, None, WAITING).await?))
+        };
+        self.service.counted.or_count(count).await
     }
 
     /// All that is measured, for Prometheus.

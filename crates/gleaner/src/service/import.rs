@@ -31,6 +31,22 @@ const TOLD: usize = 10_000;
 /// Collections that one list may make.
 const COLLECTIONS: usize = 1000;
 
+/// Who looks at how far an import is.
+pub(super) trait Progress: Send + Sync {
+    /// About so many lines are to come.
+    fn expect(&self, of: u64);
+    /// So many more were looked at.
+    fn done(&self, lines: u64);
+}
+
+/// Nobody.
+struct Unseen;
+
+impl Progress for Unseen {
+    fn expect(&self, _: u64) {}
+    fn done(&self, _: u64) {}
+}
+
 /// Where a list comes from, and where its sources go.
 #[derive(Debug, Clone, Default)]
 pub struct ListOptions {
@@ -75,6 +91,16 @@ pub struct Line {
 impl By<'_> {
     /// Imports a list that is fetched first.
     pub async fn import_from(&self, text: &str, options: ListOptions) -> Result<Imported, ServiceError> {
+        self.import_from_counted(text, options, &Unseen).await
+    }
+
+    /// The same, counted.
+    pub(super) async fn import_from_counted(
+        &self,
+        text: &str,
+        options: ListOptions,
+        progress: &dyn Progress,
+    ) -> Result<Imported, ServiceError> {
         self.actor.must(Scope::Write)?;
         let url = link::source_url(text)?;
         let config =
@@ -87,12 +113,23 @@ impl By<'_> {
             .await
             .map_err(|failed| failed_to_fetch(&url, failed))?;
         let options = ListOptions { content_type: response.content_type, ..options };
-        self.import(response.body.to_vec(), options).await
+        self.import_counted(response.body.to_vec(), options, progress).await
     }
 
     /// Imports a list.
     pub async fn import(&self, bytes: Vec<u8>, options: ListOptions) -> Result<Imported, ServiceError> {
+        self.import_counted(bytes, options, &Unseen).await
+    }
+
+    /// The same, counted.
+    pub(super) async fn import_counted(
+        &self,
+        bytes: Vec<u8>,
+        options: ListOptions,
+        progress: &dyn Progress,
+    ) -> Result<Imported, ServiceError> {
         self.actor.must(Scope::Write)?;
+        progress.expect(lists::about(&bytes));
         let mut import = Import::begin(*self, options.collection_id).await?;
         let (send, mut batches) = mpsc::channel(AHEAD);
         let read = move || {
@@ -107,7 +144,9 @@ impl By<'_> {
         };
         let reading = tokio::task::spawn_blocking(read);
         while let Some(batch) = batches.recv().await {
+            let lines = batch.len() as u64;
             import.take(batch).await?;
+            progress.done(lines);
         }
         let stopped =
             |_| ServiceError::conflict("interrupted", "the list could not be read to its end; try again");

@@ -120,6 +120,16 @@ impl From<Outline> for Given {
     }
 }
 
+/// About how many sources a list has, from its bytes alone: feeds where it names any, else lines.
+pub(super) fn about(bytes: &[u8]) -> u64 {
+    let feeds = memchr::memmem::find_iter(bytes, b"xmlUrl").count();
+    if feeds > 0 {
+        return feeds as u64;
+    }
+    let ended = bytes.last().is_none_or(|last| *last == b'\n');
+    memchr::memchr_iter(b'\n', bytes).count() as u64 + u64::from(!ended)
+}
+
 /// Reads a list, and hands each source on until nobody wants another.
 pub(super) fn read(
     bytes: &[u8],

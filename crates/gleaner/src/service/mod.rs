@@ -18,15 +18,22 @@ mod fields;
 mod find;
 mod hand;
 mod health;
+mod history;
 mod hosts;
 mod import;
+mod import_jobs;
 mod jwt;
 mod keys;
 mod links;
 mod lists;
+mod look;
+mod offers;
 mod overview;
 mod people;
+mod policies;
+pub mod policy_words;
 mod polling;
+mod reading;
 mod repeat;
 mod sources;
 mod trial;
@@ -38,11 +45,11 @@ use std::sync::{Arc, OnceLock};
 use gleaner_core::time::Time;
 use tokio::sync::Notify;
 
-pub use crate::engine::{Told, ToldSource};
+pub use crate::engine::{Redirect, Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, Collection, Delivery, Host, NewArticle, NewEvent, Poll, Post, PostFilter, Repeated,
-    Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+    Activity, Article, Collection, Delivery, DeliveryStatus, Host, NewArticle, NewEvent, Poll, Post,
+    PostFilter, Repeated, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -51,18 +58,23 @@ pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
 pub use doctor::{Finding, State, examine};
 pub use error::{Checks, ServiceError, Wrong};
 pub use events::{EventQuery, EventStream, News};
+pub use explain::poll_in_words;
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use feeds::{FeedContent, FeedItem, OutputFeed};
 pub use fields::SourceFields;
 pub use gleaner_core::explain::Explanation;
 pub use health::{Check, Readiness};
-pub use hosts::PolicyInUse;
+pub use history::History;
 pub use import::{Imported, Line, ListOptions, MAX_LIST_BYTES};
+pub use import_jobs::{ImportJob, ListFrom};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use lists::Format;
+pub use look::{Look, Offer};
 pub use overview::Overview;
+pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
+pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};
@@ -89,6 +101,8 @@ pub struct Service {
     poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
     counted: Counted,
+    held: health::Kept<Vec<crate::store::Held>>,
+    jobs: import_jobs::Jobs,
     outbox: Outbox,
     /// Says that something is to be sent to a webhook.
     send: Arc<Notify>,
@@ -135,6 +149,8 @@ impl Service {
             gate: Gate::default(),
             metrics: Arc::default(),
             counted: Counted::default(),
+            held: health::Kept::default(),
+            jobs: import_jobs::Jobs::default(),
             poller: OnceLock::new(),
             outbox,
             send: Arc::default(),

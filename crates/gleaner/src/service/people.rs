@@ -19,15 +19,32 @@ impl By<'_> {
         Ok(self.store.user_named(&name).await?)
     }
 
+    /// Makes a user an admin, or no admin; one admin stays.
+    pub async fn set_admin(&self, name: &str, is_admin: bool) -> Result<(), ServiceError> {
+        self.actor.must_manage()?;
+        let user = self.store.user_named(name).await?;
+        if !is_admin {
+            self.not_the_last_admin(&user).await?;
+        }
+        self.store.set_admin(user.id, is_admin).await?;
+        self.gate.forget_all();
+        Ok(())
+    }
+
+    async fn not_the_last_admin(&self, user: &User) -> Result<(), ServiceError> {
+        let admins = self.store.users().await?.into_iter().filter(|user| user.is_admin).count();
+        if user.is_admin && admins == 1 {
+            let message = format!("{} is the last admin; make another one first", user.name);
+            return Err(ServiceError::conflict("last_admin", message));
+        }
+        Ok(())
+    }
+
     /// Deletes a user who owns nothing and is not the last admin.
     pub async fn delete_user(&self, name: &str) -> Result<(), ServiceError> {
         self.actor.must_manage()?;
         let user = self.store.user_named(name).await?;
-        let admins = self.store.users().await?.into_iter().filter(|user| user.is_admin).count();
-        if user.is_admin && admins == 1 {
-            let message = format!("{name} is the last admin; make another one first");
-            return Err(ServiceError::conflict("last_admin", message));
-        }
+        self.not_the_last_admin(&user).await?;
         self.store.delete_user(user.id).await?;
         self.gate.forget_all();
         Ok(())

@@ -105,10 +105,17 @@ pub(super) fn failed_to_fetch(url: &Url, failed: Failed) -> ServiceError {
 /// What the next poll of a source that is not new would do with a document.
 fn judge(config: &Config, document: read::Document, url: String, now: Time) -> Trial {
     let filter = Filter::new(now, config.source.max_article_age, false, false, now);
+    let title = document.title.clone();
+    let (entries, notes) = judged(document, &filter, now);
+    Trial { url, title, entries, feeds: Vec::new(), notes }
+}
+
+/// The entries of a document, each with what would become of it, and what is to be said about them all.
+pub(super) fn judged(document: read::Document, filter: &Filter, now: Time) -> (Vec<TrialEntry>, Vec<String>) {
     let mut entries = Vec::with_capacity(document.entries.len());
     for entry in &document.entries {
         // One by one, so that each tells its own reason; what is twice in the document is told below.
-        let alone = sift(vec![entry.clone()], &[], &filter, true, now, read::body_text);
+        let alone = sift(vec![entry.clone()], &[], filter, true, now, read::body_text);
         let verdict = match alone.skipped {
             skipped if skipped.too_old > 0 => "skipped: older than max_article_age_days",
             skipped if skipped.empty > 0 => "skipped: neither id, link, title nor text",
@@ -122,7 +129,7 @@ fn judge(config: &Config, document: read::Document, url: String, now: Time) -> T
             body: read::body_text(entry),
         });
     }
-    let together = sift(document.entries, &[], &filter, true, now, read::body_text);
+    let together = sift(document.entries, &[], filter, true, now, read::body_text);
     let mut notes = Vec::new();
     if together.skipped.duplicate > 0 {
         notes.push(format!(
@@ -131,5 +138,5 @@ fn judge(config: &Config, document: read::Document, url: String, now: Time) -> T
         ));
     }
     notes.extend(document.lacks.map(|lack| lack.to_string()));
-    Trial { url, title: document.title, entries, feeds: Vec::new(), notes }
+    (entries, notes)
 }

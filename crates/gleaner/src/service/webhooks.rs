@@ -13,11 +13,13 @@ use crate::engine::{Sender, seal_webhook_secret};
 use crate::fetch::guard::{self, Allow};
 use crate::fetch::{Fetcher, Outside};
 use crate::hex;
-use crate::store::{Delivery, Progress, Webhook};
+use crate::store::{Delivery, DeliveryStatus, Progress, Webhook};
 use crate::vault::{Vault, random};
 
 /// How many webhooks there are at most.
 const MOST: usize = 100;
+/// How many of the latest are looked through for one that was given up.
+const LATELY: u32 = 100;
 /// How many types of events one names at most.
 const TYPES: usize = 50;
 
@@ -167,6 +169,28 @@ impl By<'_> {
         self.actor.must(Scope::Write)?;
         let webhook = self.webhook(id).await?;
         Ok(self.sender("test")?.test(&webhook).await?)
+    }
+
+    /// Tries a webhook again at once, without waiting any longer: what is next, and the latest that was given up.
+    pub async fn retry_webhook(&self, id: i64) -> Result<(), ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let mut webhook = self.webhook(id).await?;
+        if !webhook.enabled {
+            let message = format!("the webhook {} is disabled; enable it first", webhook.name);
+            return Err(ServiceError::conflict("webhook_disabled", message));
+        }
+        webhook.progress.next_try_at = None;
+        self.store.edit_webhook(&webhook, true).await?;
+        let kept = self.store.kept_events().await?;
+        let lately = self.store.deliveries(id, None, LATELY).await?;
+        let given_up = lately.into_iter().find(|row| {
+            row.status == DeliveryStatus::GivenUp && row.seq.is_some_and(|seq| seq >= kept.first)
+        });
+        if let Some(row) = given_up {
+            self.store.replay_delivery(id, row.id, self.clock.now()).await?;
+        }
+        self.send.notify_one();
+        Ok(())
     }
 
     /// What was sent to a webhook, newest first, before that row.

@@ -103,6 +103,10 @@ pub trait Sources: Send + Sync {
 
     /// How many sources name each policy; none: they name none.
     async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>>;
+
+    /// How many sources are failing, set aside or disabled by a rule, by the policy they name, the error kind and the
+    /// status.
+    async fn held_by_rules(&self) -> Result<Vec<Held>>;
 }
 
 /// What was collected.
@@ -114,11 +118,17 @@ pub trait Content: Send + Sync {
     /// Posts, newest first, before that one.
     async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>>;
 
+    /// The posts of the same source before and after a post, by id.
+    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)>;
+
     /// What was done in each hour since then, the oldest first; hours of nothing are left out.
     async fn activity(&self, from: Time) -> Result<Vec<Activity>>;
 
     /// A source's history, newest first, before that row.
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>>;
+
+    /// When posts of a source were stored since then, and how many each time, the latest first.
+    async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>>;
 
     /// Makes an article of posts.
     async fn create_article(&self, article: &NewArticle, now: Time) -> Result<i64>;
@@ -152,6 +162,9 @@ pub trait People: Send + Sync {
 
     /// Sets a password's hash.
     async fn set_password(&self, user_id: i64, hash: Option<&str>) -> Result<()>;
+
+    /// Makes a user an admin, or no admin.
+    async fn set_admin(&self, user_id: i64, is_admin: bool) -> Result<()>;
 
     /// Deletes a user who owns no collection.
     async fn delete_user(&self, id: i64) -> Result<()>;

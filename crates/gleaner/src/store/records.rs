@@ -1,5 +1,6 @@
 //! What was collected, who owns it, and what lets in, as rows.
 
+use gleaner_core::health::Status;
 use gleaner_core::post::NewPost;
 use gleaner_core::time::Time;
 
@@ -54,6 +55,19 @@ pub struct Host {
     pub lease: Option<(String, Time)>,
 }
 
+/// Sources that a rule of a policy holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The policy that they name; none: they name none.
+    pub policy: Option<String>,
+    /// What their last failure was, by name.
+    pub kind: String,
+    /// What became of them.
+    pub status: Status,
+    /// How many.
+    pub sources: u64,
+}
+
 /// Which posts to list; all conditions hold at once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PostFilter {
@@ -69,6 +83,8 @@ pub struct PostFilter {
     pub collection_id: Option<i64>,
     /// With all these words in title or text; in quotation marks, one after the other.
     pub text: Option<String>,
+    /// Only the beginning of each text, and no HTML: enough for a list.
+    pub brief: bool,
 }
 
 /// An article as a consumer makes it.

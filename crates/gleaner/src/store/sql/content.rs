@@ -19,6 +19,9 @@ use crate::store::{
 
 pub(super) const POST: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.published_at, p.content_hash, \
     p.revision, p.created_at, p.updated_at, p.body, p.raw_content";
+/// The same with the beginning of the text alone.
+const BRIEF: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.published_at, p.content_hash, \
+    p.revision, p.created_at, p.updated_at, SUBSTR(p.body, 1, 400) AS body, NULL AS raw_content";
 const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
 const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
     duration_ms, bytes, new_posts, updated_posts, skipped, note, rule";
@@ -44,6 +47,16 @@ impl Content for Sql {
         rows.iter().map(post).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
 
+    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)> {
+        // One pass over the source's own posts: by id alone, a planner might walk past everybody else's.
+        let mut query = Query::new("SELECT MAX(CASE WHEN id < ");
+        query.push_bind(id).push(" THEN id END), MIN(CASE WHEN id > ").push_bind(id);
+        query.push(" THEN id END) FROM posts WHERE source_id = ").push_bind(source_id);
+        let row = query.build().fetch_one(&self.read).await.map_err(|error| self.fail(error))?;
+        let read = || Ok((row.try_get(0)?, row.try_get(1)?));
+        read().map_err(|error| self.fail(error))
+    }
+
     async fn activity(&self, from: Time) -> Result<Vec<Activity>> {
         self.all(super::activity::since(from), super::activity::activity).await
     }
@@ -54,6 +67,17 @@ impl Content for Sql {
         query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
         let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
         rows.iter().map(poll).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>> {
+        let mut query = Query::new("SELECT created_at, COUNT(*) FROM posts WHERE source_id = ");
+        query.push_bind(source_id).push(" AND created_at >= ").push_bind(ms(since));
+        query.push(" GROUP BY created_at ORDER BY created_at DESC LIMIT ").push(i64::from(limit));
+        self.all(query, |row| {
+            let count: i64 = row.try_get(1)?;
+            Ok((time(row, "created_at")?, u64::try_from(count).unwrap_or(0)))
+        })
+        .await
     }
 
     async fn create_article(&self, article: &NewArticle, now: Time) -> Result<i64> {
@@ -110,7 +134,8 @@ pub(super) fn list_posts(
     limit: u32,
 ) -> Query {
     // Ids first: what has to be sorted is small then, and texts are read only for the page itself.
-    let mut query = Query::new(format!("SELECT {POST} FROM posts p JOIN ("));
+    let columns = if filter.brief { BRIEF } else { POST };
+    let mut query = Query::new(format!("SELECT {columns} FROM posts p JOIN ("));
     let id = match phrases {
         Some(phrases) => {
             query.push("SELECT p.id FROM post_text CROSS JOIN posts p ");

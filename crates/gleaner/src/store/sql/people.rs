@@ -38,6 +38,12 @@ impl People for Sql {
         self.change(query, "user", user_id).await
     }
 
+    async fn set_admin(&self, user_id: i64, is_admin: bool) -> Result<()> {
+        let mut query = Query::new("UPDATE users SET is_admin = ");
+        query.push_bind(is_admin).push(" WHERE id = ").push_bind(user_id);
+        self.change(query, "user", user_id).await
+    }
+
     async fn delete_user(&self, id: i64) -> Result<()> {
         let mut query = Query::new("DELETE FROM users WHERE id = ");
         query.push_bind(id);

@@ -7,17 +7,19 @@ use gleaner_core::health::{Health, Status};
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
-use super::super::LOCK;
+use super::super::{LOCK, Row};
 use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
 use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
 use crate::store::{
-    Created, Host, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings, Sources,
-    StoreError,
+    Created, Held, Host, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter, SourceSettings,
+    Sources, StoreError,
 };
 
+/// Policies, kinds and statuses are few; names that config no longer has could be many.
+const MOST_HELD: i64 = 2000;
 /// The columns that [`push_settings`] fills, in its order.
 const SETTINGS: &str = "collection_id, url, canonical_url, kind, name, poll_interval_minutes, poll_delay_seconds, \
     article_selector, ignore_selector, full_content, backfill, ignore_robots, policy, secret, updated_at";
@@ -112,6 +114,26 @@ impl Sources for Sql {
         self.all(query, |row| Ok((row.try_get(0)?, u64::try_from(row.try_get::<i64, _>(1)?).unwrap_or(0))))
             .await
     }
+
+    async fn held_by_rules(&self) -> Result<Vec<Held>> {
+        let query = Query::new(format!(
+            "SELECT s.policy, t.last_error_type, t.status, COUNT(*) \
+             FROM source_state t JOIN sources s ON s.id = t.source_id \
+             WHERE t.status IN ('failing', 'quarantined', 'disabled') AND t.last_error_type IS NOT NULL \
+             AND (t.status <> 'disabled' OR t.disabled_reason IS NOT NULL) \
+             GROUP BY s.policy, t.last_error_type, t.status \
+             ORDER BY s.policy, t.last_error_type, t.status LIMIT {MOST_HELD}"
+        ));
+        Ok(self.all(query, held).await?.into_iter().flatten().collect())
+    }
+}
+
+fn held(row: &Row) -> sqlx::Result<Option<Held>> {
+    let status: String = row.try_get(2)?;
+    let status = Status::ALL.into_iter().find(|one| one.name() == status);
+    let (policy, kind) = (row.try_get(0)?, row.try_get(1)?);
+    let sources = u64::try_from(row.try_get::<i64, _>(3)?).unwrap_or(0);
+    Ok(status.map(|status| Held { policy, kind, status, sources }))
 }
 
 /// What `LIKE` finds a text by, wherever it stands.

@@ -19,6 +19,9 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;mar
     padding:.6rem;border-radius:.4rem}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}\
     pre{background:#222}details{border-color:#444}h2{border-color:#444}a{color:#8bf}}";
 
+/// Stands for where the document for programs is.
+const LINK: &str = "{document}";
+
 pub(super) fn routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new().routes(routes!(page))
 }
@@ -28,10 +31,16 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
     (status = 200, description = "A page", content_type = "text/html", body = String),
 ))]
 async fn page() -> impl IntoResponse {
+    docs_page("openapi.json")
+}
+
+/// The page, with a link to the document for programs.
+pub(in crate::web) fn docs_page(document: &str) -> impl IntoResponse + use<> {
     static PAGE: OnceLock<String> = OnceLock::new();
     let page = PAGE.get_or_init(|| render(&serde_json::to_value(crate::web::openapi()).unwrap_or_default()));
+    let page = page.replacen(LINK, document, 1);
     let policy = "default-src 'none'; style-src 'unsafe-inline'";
-    ([(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, policy)], page.as_str())
+    ([(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, policy)], page)
 }
 
 /// The page. Writing to a text cannot fail.
@@ -41,7 +50,7 @@ fn render(document: &Value) -> String {
          <title>gleaner API</title><style>{STYLE}</style><h1>gleaner API {}</h1><p>{}</p>\
          <p>Send <code>Authorization: Bearer TOKEN</code>; <code>gleaner token create</code> makes one. Failures are \
          RFC 9457 problem details with a stable <code>code</code>. The same for programs: \
-         <a href=openapi.json>openapi.json</a>.</p>",
+         <a href='{LINK}'>openapi.json</a>.</p>",
         escaped(&document["info"]["version"]),
         escaped(&document["info"]["description"]),
     );

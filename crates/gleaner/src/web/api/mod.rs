@@ -52,4 +52,6 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
     )
 }
 
-pub(super) use openapi::described;
+pub(super) use docs::docs_page;
+pub(super) use openapi::{described, openapi_document};
+pub(super) use transfer::as_file;

@@ -39,6 +39,11 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "about", responses((status = 200, description = "OpenAPI 3.1")))]
 async fn document() -> impl IntoResponse {
+    openapi_document()
+}
+
+/// The document itself.
+pub(in crate::web) fn openapi_document() -> impl IntoResponse {
     static TEXT: OnceLock<String> = OnceLock::new();
     let text = TEXT.get_or_init(|| crate::web::openapi().to_json().unwrap_or_default());
     ([(CONTENT_TYPE, "application/json")], text.as_str())

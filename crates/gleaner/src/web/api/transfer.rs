@@ -133,9 +133,14 @@ fn too_large(rejection: BytesRejection) -> Problem {
 async fn export(whoever: As, Query(which): Query<Which>) -> Result<Response, Problem> {
     let format = which.format()?.unwrap_or(Format::Opml);
     let list = whoever.by().export(format, which.collection_id).await?;
+    Ok(as_file(format, list))
+}
+
+/// A list as a file.
+pub(in crate::web) fn as_file(format: Format, list: String) -> Response {
     let (kind, name) = match format {
         Format::Opml => ("text/x-opml; charset=utf-8", "attachment; filename=\"gleaner.opml\""),
         Format::Json => ("application/x-ndjson", "attachment; filename=\"gleaner.jsonl\""),
     };
-    Ok(([(CONTENT_TYPE, kind), (CONTENT_DISPOSITION, name)], list).into_response())
+    ([(CONTENT_TYPE, kind), (CONTENT_DISPOSITION, name)], list).into_response()
 }

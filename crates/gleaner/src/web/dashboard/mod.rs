@@ -4,12 +4,24 @@
 //! work as plain links and forms; a script makes them live. Absent on purpose: inline styles and scripts, anything from
 //! another site, and a build of its own.
 
+mod add;
+mod api_page;
 mod assets;
+mod edit;
+mod form;
+mod given;
+mod import;
 mod live;
 mod oops;
 mod overview;
+mod policies;
+mod posts;
 mod session;
+mod settings;
 mod shell;
+mod source;
+mod timeline;
+mod webhooks;
 mod words;
 
 use axum::Router;
@@ -35,7 +47,21 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
     Router::new()
         .route("/", get(overview::page))
         .route("/live", get(live::follow))
+        .route("/sources/{id}", get(source::page))
+        .route("/sources/{id}/poll", post(source::poll))
+        .route("/sources/{id}/act", post(source::act))
+        .route("/sources/{id}/edit", get(edit::page).post(edit::save))
+        .route("/sources/{id}/edit/check", post(edit::check))
+        .route("/sources/{id}/edit/preview", post(edit::preview))
+        .route("/add", get(add::page).post(add::look))
+        .route("/add/save", post(add::save))
         .route("/logout", post(session::log_out))
+        .merge(posts::routes())
+        .merge(policies::routes())
+        .merge(import::routes())
+        .merge(settings::routes())
+        .merge(webhooks::routes())
+        .merge(api_page::routes())
         .layer(middleware::from_fn_with_state(web.clone(), session::let_in))
         .route("/login", get(session::page).post(session::log_in))
         .route("/assets/{file}", get(assets::file))

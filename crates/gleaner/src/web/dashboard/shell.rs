@@ -74,7 +74,6 @@ impl FromRequestParts<Web> for Visit {
 /// The frame of a page.
 pub(super) struct Shell {
     pub(super) user: String,
-    #[expect(dead_code, reason = "the settings page asks")]
     pub(super) is_admin: bool,
     /// Goes into every form.
     pub(super) form_token: String,
@@ -127,7 +126,6 @@ impl Shell {
     }
 
     /// A status as a word with its colour.
-    #[expect(dead_code, reason = "the list of sources shows it")]
     pub(super) fn status(&self, status: &Status) -> Markup {
         let name = status.name();
         Markup(format!("<span class=\"status {name}\">{name}</span>"))

@@ -1,0 +1,88 @@
+//! Collections: made, renamed, handed over, deleted.
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+
+use super::Parts;
+use crate::service::Collection;
+use crate::web::dashboard::given::{Given, Named};
+use crate::web::dashboard::session::go;
+use crate::web::dashboard::{Oops, Page, Shell, Visit};
+
+#[derive(Template)]
+#[template(path = "settings_collections.html")]
+struct CollectionsPage {
+    shell: Shell,
+    parts: Parts,
+    rows: Vec<Row>,
+    /// All users, by name.
+    users: Vec<String>,
+    /// The form for a new one.
+    given: Given,
+}
+
+/// A collection, with the form that changes it.
+struct Row {
+    id: i64,
+    name: String,
+    owner: String,
+    given: Given,
+}
+
+impl Row {
+    /// Open while it is refused.
+    fn is_open(&self) -> bool {
+        self.given.is_wrong()
+    }
+}
+
+pub(super) async fn page(visit: Visit) -> Result<Response, Oops> {
+    show(&visit, Given::default(), None).await
+}
+
+/// The page, with what is wrong with a new one, or with a change to one.
+async fn show(visit: &Visit, given: Given, mut changed: Option<(i64, Given)>) -> Result<Response, Oops> {
+    let by = visit.by();
+    let users = by.users().await?;
+    let named = |id: i64| users.iter().find(|user| user.id == id).map(|user| user.name.clone());
+    let status = changed.as_ref().map_or(given.status(), |(_, given)| given.status());
+    let rows = by.collections().await?.into_iter().map(|Collection { id, name, owner_id, .. }| {
+        let owner = named(owner_id).unwrap_or_default();
+        let given = changed.take_if(|(changed, _)| *changed == id).map(|(_, given)| given);
+        let as_is = || Given::of([("name", name.clone()), ("owner", owner.clone())]);
+        Row { given: given.unwrap_or_else(as_is), id, name, owner }
+    });
+    let rows = rows.collect();
+    let shell = visit.shell("settings");
+    let users = users.iter().map(|user| user.name.clone()).collect();
+    let page =
+        CollectionsPage { parts: Parts::new(&shell, "/settings/collections"), shell, rows, users, given };
+    Ok((status, Page(page)).into_response())
+}
+
+pub(super) async fn make(visit: Visit, given: Given) -> Result<Response, Oops> {
+    match visit.by().create_collection(given.get("name")).await {
+        Ok(made) => {
+            let said = format!("The collection {} is made, and yours.", made.name);
+            Ok(go(&visit.web, "/settings/collections", &said))
+        }
+        Err(error) => show(&visit, given.refused_by(error)?, None).await,
+    }
+}
+
+pub(super) async fn edit(visit: Visit, Named(id): Named<i64>, given: Given) -> Result<Response, Oops> {
+    match visit.by().edit_collection(id, Some(given.get("name")), given.some("owner")).await {
+        Ok(now) => {
+            Ok(go(&visit.web, "/settings/collections", &format!("The collection {} is changed.", now.name)))
+        }
+        Err(error) => show(&visit, Given::default(), Some((id, given.refused_by(error)?))).await,
+    }
+}
+
+pub(super) async fn delete(visit: Visit, Named(id): Named<i64>, given: Given) -> Result<Response, Oops> {
+    let name = visit.by().collection(id).await?.name;
+    match visit.by().delete_collection(id).await {
+        Ok(()) => Ok(go(&visit.web, "/settings/collections", &format!("The collection {name} is gone."))),
+        Err(error) => show(&visit, given.refused_by(error)?, None).await,
+    }
+}

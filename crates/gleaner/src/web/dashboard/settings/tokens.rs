@@ -1,0 +1,87 @@
+//! Tokens for programs.
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+use gleaner_core::time::{Span, Time};
+
+use super::{Parts, ShownToken};
+use crate::service::{Scope, ServiceError, TokenKind};
+use crate::web::dashboard::given::Given;
+use crate::web::dashboard::session::go;
+use crate::web::dashboard::{Oops, Page, Shell, Visit};
+
+/// For how many days a token may last, as people choose.
+const DAYS: [(u64, &str); 5] =
+    [(7, "a week"), (30, "30 days"), (90, "90 days"), (365, "a year"), (3650, "ten years")];
+const USUAL: u64 = 365;
+
+#[derive(Template)]
+#[template(path = "settings_tokens.html")]
+struct TokensPage {
+    shell: Shell,
+    parts: Parts,
+    tokens: Vec<ShownToken>,
+    made: Option<Made>,
+    given: Given,
+}
+
+/// A token that was made just now: what it is called, what lets in, and until when.
+struct Made {
+    name: String,
+    secret: String,
+    expires_at: Time,
+}
+
+impl TokensPage {
+    fn days(&self) -> impl Iterator<Item = (u64, &'static str, bool)> {
+        let chosen = |days: u64| self.given.chose("days", &days.to_string(), days == USUAL);
+        DAYS.into_iter().map(move |(days, words)| (days, words, chosen(days)))
+    }
+}
+
+pub(super) async fn page(visit: Visit) -> Result<Response, Oops> {
+    show(&visit, Given::default(), None).await
+}
+
+async fn show(visit: &Visit, given: Given, made: Option<Made>) -> Result<Response, Oops> {
+    let tokens = visit.by().tokens(TokenKind::Api).await?;
+    let tokens = tokens.into_iter().map(ShownToken::from).collect();
+    let shell = visit.shell("settings");
+    let page = TokensPage { parts: Parts::new(&shell, "/settings/tokens"), shell, tokens, made, given };
+    Ok((page.given.status(), Page(page)).into_response())
+}
+
+pub(super) async fn make(visit: Visit, mut given: Given) -> Result<Response, Oops> {
+    let days = given.get("days").parse().ok().filter(|days| (1..=3650).contains(days));
+    let scopes: &[Scope] = match given.get("scopes") {
+        "read" => &[Scope::Read],
+        "read write" => &[Scope::Read, Scope::Write],
+        _ => &[],
+    };
+    if days.is_none() {
+        given.note("days", "a token lasts 1 to 3650 days");
+    }
+    if scopes.is_empty() {
+        given.note("scopes", "choose what it may do");
+    }
+    if given.is_wrong() {
+        return show(&visit, given, None).await;
+    }
+    let name = given.get("name").trim().to_owned();
+    match visit.by().create_token(&name, scopes, Span::from_days(days.unwrap_or(USUAL))).await {
+        Ok(granted) => {
+            let secret = granted.secret.expose().to_owned();
+            let made = Made { name, secret, expires_at: granted.expires_at };
+            show(&visit, Given::default(), Some(made)).await
+        }
+        Err(error) => show(&visit, given.refused_by(error)?, None).await,
+    }
+}
+
+pub(super) async fn revoke(visit: Visit, given: Given) -> Result<Response, Oops> {
+    let name = given.get("name");
+    if !visit.by().revoke_token(TokenKind::Api, name).await? {
+        return Err(ServiceError::missing("token", name).into());
+    }
+    Ok(go(&visit.web, "/settings/tokens", &format!("The token {name} lets nobody in any more.")))
+}

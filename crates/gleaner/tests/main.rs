@@ -12,6 +12,7 @@ mod direction;
 mod fetch;
 mod links;
 mod long_run;
+mod readme;
 mod scenarios;
 mod store_contract;
 mod support;

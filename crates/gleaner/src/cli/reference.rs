@@ -68,8 +68,10 @@ fn is_news(arg: &Arg, known: &[Id]) -> bool {
 
 fn describe(out: &mut String, arg: &Arg) {
     let short = arg.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
-    let help = arg.get_long_help().or(arg.get_help()).map(|help| plain(&help.to_string())).unwrap_or_default();
-    let values: Vec<String> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let help =
+        arg.get_long_help().or(arg.get_help()).map(|help| plain(&help.to_string())).unwrap_or_default();
+    let values: Vec<String> =
+        arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
     let values = match values.is_empty() || !arg.get_action().takes_values() {
         true => String::new(),
         false => format!(" ({})", values.join(", ")),

@@ -38,7 +38,10 @@ const FILE: &str = "\
 /// The sections, in the table's order, and what they are about.
 const SECTIONS: [(&str, &str); 7] = [
     ("source", "How sources are polled, and what is kept of them."),
-    ("fetch", "How documents are fetched. One HTTP client fetches everything: feeds, pages, robots.txt, webhooks."),
+    (
+        "fetch",
+        "How documents are fetched. One HTTP client fetches everything: feeds, pages, robots.txt, webhooks.",
+    ),
     ("store", "The database."),
     ("api", "The server: the API, the dashboard and output feeds."),
     ("x", "Timelines on X."),

@@ -68,7 +68,10 @@ fn the_default_config_is_right_and_so_is_each_of_its_keys() {
 fn every_error_kind_has_its_section() {
     let page = read("docs/troubleshooting.md");
     for kind in ErrorKind::all() {
-        assert!(page.contains(&format!("\n## `{kind}`\n")), "docs/troubleshooting.md has no section on {kind}");
+        assert!(
+            page.contains(&format!("\n## `{kind}`\n")),
+            "docs/troubleshooting.md has no section on {kind}"
+        );
     }
     for cause in Cause::ALL {
         let section = format!("\n### `network` by `{}`\n", cause.name());

@@ -76,7 +76,8 @@ fn timeline(wanted: &str) -> String {
     let wanted = Wanted::parse(wanted);
     let start = Time::parse("2026-11-16T00:00:00Z").expect("a time");
     let (mut health, mut now) = (Health::new(), start);
-    let mut out = format!("{:<10}  {:<23}  {:<11}  {:<15}  event\n", "after", "poll", "status", "next poll after");
+    let mut out =
+        format!("{:<10}  {:<23}  {:<11}  {:<15}  event\n", "after", "poll", "status", "next poll after");
     let mut well = 0;
     while now.since(start) <= Span::from_hours(wanted.hours) {
         let outcome = wanted.outcome(now.since(start));

@@ -63,7 +63,8 @@ fn section(out: &mut String, command: &mut Command, heading: &str, known: &[Id])
 /// Neither one of the commands above it nor `--help`.
 fn is_news(arg: &Arg, known: &[Id]) -> bool {
     let help = matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong);
-    !help && !arg.is_hide_set() && !(arg.is_global_set() && known.contains(arg.get_id()))
+    let told = arg.is_global_set() && known.contains(arg.get_id());
+    !(help || told || arg.is_hide_set())
 }
 
 fn describe(out: &mut String, arg: &Arg) {

@@ -7,6 +7,8 @@ mod browser;
 mod claim_cost;
 mod cli;
 mod crash;
+mod dashboard_a;
+mod dashboard_c;
 mod database_faults;
 mod direction;
 mod fetch;

@@ -71,6 +71,8 @@ CREATE TABLE sources (
 -- Lists of a collection or a kind, by id.
 CREATE INDEX sources_collection ON sources (collection_id, id);
 CREATE INDEX sources_kind ON sources (kind, id);
+-- Lists of all, by address.
+CREATE INDEX sources_address ON sources (canonical_url, id);
 
 CREATE TABLE source_state (
     source_id            INTEGER PRIMARY KEY REFERENCES sources (id) ON DELETE CASCADE,

@@ -38,7 +38,8 @@ impl By<'_> {
                 break;
             }
             if polls.len() >= MOST {
-                whole = false;
+                let next = self.store.polls(id, before, 1).await?;
+                whole = next.first().is_none_or(|poll| poll.record.at < since);
                 break;
             }
         }

@@ -29,6 +29,7 @@ mod lists;
 mod look;
 mod offers;
 mod overview;
+mod pages;
 mod people;
 mod policies;
 pub mod policy_words;
@@ -48,8 +49,9 @@ use tokio::sync::Notify;
 pub use crate::engine::{Redirect, Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, Collection, Delivery, DeliveryStatus, Host, NewArticle, NewEvent, Poll, Post,
-    PostFilter, Repeated, Source, SourceFilter, StoreError, Token, TokenKind, User, Webhook,
+    Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, NewArticle,
+    NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder,
+    StoreError, Token, TokenKind, Turn, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -72,6 +74,7 @@ pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use lists::Format;
 pub use look::{Look, Offer};
 pub use overview::Overview;
+pub use pages::Listed;
 pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};

@@ -5,6 +5,7 @@ use gleaner_core::outcome::ErrorKind;
 use gleaner_core::policy::Policy;
 
 use super::{By, Scope, Service, ServiceError};
+use crate::store::GoesBy;
 
 /// A policy, and who goes by it.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +36,15 @@ impl Service {
     fn goes_by<'a>(&'a self, named: Option<&'a str>) -> &'a str {
         let known = named.filter(|name| self.config.policies.contains_key(*name));
         known.unwrap_or(&self.config.source.policy)
+    }
+}
+
+impl Service {
+    /// The sources that go by a policy of that name, as a list is limited to them.
+    pub fn who_goes_by(&self, name: &str) -> GoesBy {
+        let is_default = *name == self.config.source.policy;
+        let unless = is_default.then(|| self.config.policies.keys().cloned().collect());
+        GoesBy { name: name.to_owned(), unless }
     }
 }
 

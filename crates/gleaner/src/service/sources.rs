@@ -188,6 +188,12 @@ impl By<'_> {
         Ok(self.store.sources(filter, after, limit).await?)
     }
 
+    /// How many sources a filter finds, counted up to that many.
+    pub async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        Ok(self.store.count_sources(filter, most).await?)
+    }
+
     /// One source.
     pub async fn source(&self, id: i64) -> Result<Source, ServiceError> {
         self.actor.must(Scope::Read)?;

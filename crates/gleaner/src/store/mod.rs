@@ -7,6 +7,7 @@
 mod error;
 mod events;
 mod migrate;
+mod order;
 mod postgres;
 mod records;
 mod sqlite;
@@ -27,6 +28,7 @@ use gleaner_core::time::Time;
 
 pub use error::StoreError;
 pub use events::*;
+pub use order::*;
 pub use records::*;
 pub use types::*;
 pub use webhooks::*;
@@ -89,6 +91,18 @@ pub trait Sources: Send + Sync {
     /// Sources by id, after that one.
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
 
+    /// Sources in an order of the reader's choice, each with its place; one page, so many at most.
+    async fn sources_sorted(
+        &self,
+        filter: &SourceFilter,
+        order: Sorted<SourceOrder>,
+        turn: &Turn,
+        limit: u32,
+    ) -> Result<Vec<(Place, Source)>>;
+
+    /// How many sources a filter finds, counted up to that many.
+    async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64>;
+
     /// How many sources there are of each status.
     async fn count_by_status(&self) -> Result<Vec<(Status, u64)>>;
 
@@ -100,6 +114,15 @@ pub trait Sources: Send + Sync {
 
     /// Hosts by id, after that one, with this text in their name.
     async fn hosts(&self, text: Option<&str>, after: Option<i64>, limit: u32) -> Result<Vec<Host>>;
+
+    /// Hosts with this text in their name, in an order of the reader's choice, each with its place.
+    async fn hosts_sorted(
+        &self,
+        text: Option<&str>,
+        order: Sorted<HostOrder>,
+        turn: &Turn,
+        limit: u32,
+    ) -> Result<Vec<(Place, Host)>>;
 
     /// How many sources name each policy; none: they name none.
     async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>>;
@@ -120,6 +143,9 @@ pub trait Content: Send + Sync {
 
     /// The posts of the same source before and after a post, by id.
     async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)>;
+
+    /// How many posts these sources have.
+    async fn count_posts(&self, source_ids: &[i64]) -> Result<u64>;
 
     /// What was done in each hour since then, the oldest first; hours of nothing are left out.
     async fn activity(&self, from: Time) -> Result<Vec<Activity>>;

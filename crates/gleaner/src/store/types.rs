@@ -2,6 +2,7 @@
 
 use gleaner_core::health::{Decision, Health, Status, StatusEvent};
 use gleaner_core::link;
+use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::ContentHash;
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
@@ -164,6 +165,19 @@ pub struct SourceFilter {
     pub active_at: Option<Time>,
     /// Not polled until a person comes, and it was no person who said so.
     pub waits_for_person: bool,
+    /// Failing, set aside or disabled, and this was the last error.
+    pub error: Option<ErrorKind>,
+    /// Going by this policy.
+    pub goes_by: Option<GoesBy>,
+}
+
+/// The sources that go by a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoesBy {
+    /// Those that name it.
+    pub name: String,
+    /// And, where it is the default, those that name none of these.
+    pub unless: Option<Vec<String>>,
 }
 
 /// A change to a source: settings, state, or both.

@@ -104,6 +104,13 @@ impl Browser {
         self.post(&format!("/element/{id}/value"), json!({ "text": text })).await.unwrap();
     }
 
+    /// Chooses a file for a field that takes one.
+    pub(super) async fn choose_file(&self, css: &str, file: &std::path::Path) {
+        let id = self.element(css).await;
+        let text = file.display().to_string();
+        self.post(&format!("/element/{id}/value"), json!({ "text": text })).await.unwrap();
+    }
+
     /// Types keys, wherever the focus is.
     pub(super) async fn press(&self, key: &str) {
         let keys = json!([{ "type": "keyDown", "value": key }, { "type": "keyUp", "value": key }]);

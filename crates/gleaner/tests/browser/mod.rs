@@ -2,6 +2,7 @@
 
 mod door;
 mod driver;
+mod flows;
 mod hostile;
 mod looks;
 mod payloads;

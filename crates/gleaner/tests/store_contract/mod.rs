@@ -2,6 +2,8 @@
 
 mod claims;
 mod commits;
+mod held;
+mod lists;
 mod outgoing;
 mod sources;
 mod upkeep;

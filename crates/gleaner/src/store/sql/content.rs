@@ -57,6 +57,16 @@ impl Content for Sql {
         read().map_err(|error| self.fail(error))
     }
 
+    async fn count_posts(&self, source_ids: &[i64]) -> Result<u64> {
+        let mut sum = 0;
+        for piece in id_pieces(source_ids) {
+            let mut query = Query::new("SELECT COUNT(*) FROM posts WHERE source_id IN ");
+            push_ids(&mut query, piece);
+            sum += self.all(query, |row| row.try_get::<i64, _>(0)).await?.into_iter().sum::<i64>();
+        }
+        Ok(u64::try_from(sum).unwrap_or(0))
+    }
+
     async fn activity(&self, from: Time) -> Result<Vec<Activity>> {
         self.all(super::activity::since(from), super::activity::activity).await
     }

@@ -11,6 +11,7 @@ mod commit;
 mod content;
 mod events;
 mod hosts;
+mod ordered;
 mod packed;
 mod people;
 mod search;

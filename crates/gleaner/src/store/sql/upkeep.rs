@@ -8,8 +8,11 @@ use super::super::{EXPLAIN, PLAN_COLUMN};
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
 use super::webhooks::trim_deliveries;
-use super::{Query, Sql, Tx, id_pieces, ms, push_ids};
-use crate::store::{ClaimRequest, Cleaned, Cleanup, Result, SourceFilter, Spread, Upkeep};
+use super::{Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
+use crate::store::{
+    ClaimRequest, Cleaned, Cleanup, HostOrder, Key, Place, Result, Sorted, SourceFilter, SourceOrder, Spread,
+    Turn, Upkeep,
+};
 
 /// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
@@ -93,6 +96,13 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     let kind = SourceFilter { kind: Some(gleaner_core::source::Kind::Feed), ..SourceFilter::default() };
     let failing =
         SourceFilter { status: Some(gleaner_core::health::Status::Failing), ..SourceFilter::default() };
+    let (address, name) = (
+        Sorted { by: SourceOrder::Address, descending: false },
+        Sorted { by: HostOrder::Name, descending: false },
+    );
+    let newest = Sorted { by: SourceOrder::Added, descending: true };
+    let text = Turn::After(Place { key: Key::Text("https://b".to_owned()), id: 1000 });
+    let number = Turn::After(Place { key: Key::Number(1000), id: 1000 });
     vec![
         ("claim hosts", claim_hosts(&request)),
         ("claim their sources", due_sources(&hosts, &request)),
@@ -103,6 +113,11 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("list a collection's sources", super::sources::list(&collection, Some(1000), 50)),
         ("list sources of a kind", super::sources::list(&kind, Some(1000), 50)),
         ("list failing sources", super::sources::list(&failing, Some(1000), 50)),
+        ("list sources by address", ordered::sources(&all, address, &text, 50)),
+        ("list feeds by address", ordered::sources(&kind, address, &text, 50)),
+        ("list failing sources by address", ordered::sources(&failing, address, &text, 50)),
+        ("list the newest sources", ordered::sources(&all, newest, &number, 50)),
+        ("list hosts by name", ordered::hosts(None, name, &text, 50)),
     ]
 }
 

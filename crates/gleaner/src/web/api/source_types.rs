@@ -240,7 +240,7 @@ fn filter(params: &mut Params, now: Time) -> SourceFilter {
         collection_id: params.read("collection_id"),
         text: params.text("q").filter(|text| !text.trim().is_empty()),
         active_at: params.read::<bool>("feed_active").filter(|active| *active).map(|_| now),
-        waits_for_person: false,
+        ..SourceFilter::default()
     }
 }
 

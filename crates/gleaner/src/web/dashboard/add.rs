@@ -100,7 +100,8 @@ pub(super) async fn look(visit: Visit, Form(sent): Form<Sent>) -> Result<Respons
             | ServiceError::Conflict { .. }),
         ) => {
             let wrong = Some(words::sentence(&error.to_string()));
-            return Ok((StatusCode::UNPROCESSABLE_ENTITY, Page(AddPage { wrong, ..page })).into_response());
+            // Nothing failed: the answer is that there is nothing to add.
+            return Ok(Page(AddPage { wrong, ..page }).into_response());
         }
         Err(error) => return Err(error.into()),
     };

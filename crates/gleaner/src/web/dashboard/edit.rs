@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use gleaner_core::source::Kind;
 
-use super::form::{FIELDS, Sent, Values};
+use super::form::{FIELDS, FLAGS, Sent, Values};
 use super::source::{id_of, name};
 use super::{Oops, Page, Shell, Visit, session, words};
 use crate::service::{Collection, Offer, ServiceError, Source, StoreError, Wrong};
@@ -85,7 +85,8 @@ impl EditPage {
 
 impl Checked {
     fn all(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let names = FIELDS.into_iter().map(|(name, _)| name).chain(["credential"]);
+        let texts = FIELDS.into_iter().map(|(name, _)| name).filter(|name| !FLAGS.contains(name));
+        let names = texts.chain(["credential"]);
         names.map(|name| (name, told(&self.wrongs, name)))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::service::{Checks, Source, SourceFields};
 
-/// All fields with what people call them; the last ones are set or not.
+/// All fields with what people call them.
 pub(super) const FIELDS: [(&str, &str); 13] = [
     ("url", "URL"),
     ("kind", "Kind"),
@@ -24,7 +24,8 @@ pub(super) const FIELDS: [(&str, &str); 13] = [
     ("ignore_robots", "Do not ask robots.txt"),
     ("enabled", "Enabled"),
 ];
-const FLAGS: [&str; 4] = ["full_content", "backfill", "ignore_robots", "enabled"];
+/// Those that are set or not, and cannot be wrong.
+pub(super) const FLAGS: [&str; 4] = ["full_content", "backfill", "ignore_robots", "enabled"];
 
 /// What a browser sent.
 pub(super) type Sent = HashMap<String, String>;

@@ -7,19 +7,24 @@
 mod add;
 mod api_page;
 mod assets;
+mod bulk;
 mod edit;
 mod form;
 mod given;
+mod hosts;
 mod import;
 mod live;
 mod oops;
 mod overview;
+mod paging;
+mod plan;
 mod policies;
 mod posts;
 mod session;
 mod settings;
 mod shell;
 mod source;
+mod sources;
 mod timeline;
 mod webhooks;
 mod words;
@@ -55,6 +60,9 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .route("/sources/{id}/edit/preview", post(edit::preview))
         .route("/add", get(add::page).post(add::look))
         .route("/add/save", post(add::save))
+        .route("/sources", get(sources::page))
+        .route("/sources/bulk", get(bulk::back).post(bulk::act))
+        .route("/hosts", get(hosts::page))
         .route("/logout", post(session::log_out))
         .merge(posts::routes())
         .merge(policies::routes())

@@ -16,7 +16,7 @@ use crate::service::{
 };
 
 /// So many posts are shown.
-const POSTS: u32 = 20;
+const POSTS: u32 = 12;
 /// How far back the picture goes, in days.
 const ZOOMS: [(u64, &str); 3] = [(1, "24 hours"), (7, "7 days"), (30, "30 days")];
 
@@ -96,7 +96,7 @@ impl SourcePage {
         let settings = &self.source.settings;
         let all = [
             (settings.full_content, "reads each new entry's own page"),
-            (settings.backfill, "took old entries at its first poll"),
+            (settings.backfill, "takes old entries, too, at its first poll"),
             (settings.ignore_robots, "does not ask robots.txt"),
         ];
         all.into_iter().filter(|(set, _)| *set).map(|(_, what)| what).collect()
@@ -149,10 +149,12 @@ pub(super) async fn page(
 ) -> Result<Page<SourcePage>, Oops> {
     let (id, by) = (id_of(&id)?, visit.by());
     let asked = zoom.days.and_then(|days| days.parse().ok());
-    let days = ZOOMS.iter().map(|(days, _)| *days).find(|days| Some(*days) == asked).unwrap_or(7);
     let source = by.source(id).await?;
     let why = by.explain(id).await?;
     let shell = visit.shell("sources");
+    // Of a day-old source a week would show little.
+    let usual = if shell.now.since(source.created_at) < Span::from_days(1) { 1 } else { 7 };
+    let days = ZOOMS.iter().map(|(days, _)| *days).find(|days| Some(*days) == asked).unwrap_or(usual);
     let history = by.history(id, shell.now - Span::from_days(days)).await?;
     let filter = PostFilter { source_ids: vec![id], ..PostFilter::default() };
     let posts = by.posts(&filter, None, POSTS).await?;
@@ -228,9 +230,9 @@ pub(super) async fn act(
     let (id, by) = (id_of(&id)?, visit.by());
     let source = by.source(id).await?;
     let said = match asked.action.as_str() {
-        "enable" => by.set_enabled(id, true).await.map(|()| "Enabled; it is polled at once."),
+        "enable" => by.set_enabled(id, true).await.map(|_| "Enabled; it is polled at once."),
         "disable" => {
-            by.set_enabled(id, false).await.map(|()| "Disabled; it is not polled until you enable it.")
+            by.set_enabled(id, false).await.map(|_| "Disabled; it is not polled until you enable it.")
         }
         "set_aside" => by.set_aside(id, &asked.reason).await.map(|()| "Set aside."),
         "lift" => by.lift(id).await.map(|()| "Lifted; it is polled at once."),

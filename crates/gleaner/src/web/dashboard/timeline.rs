@@ -56,8 +56,8 @@ pub(super) struct Mark {
 
 /// How it is drawn.
 pub(super) enum Shape {
-    /// A poll, up to this height, with a sign on top.
-    Bar { y: f64, sign: &'static str },
+    /// A poll, up to this height, with a sign on top; of several, the part that failed is as high as its share.
+    Bar { y: f64, sign: &'static str, failed: Option<(f64, &'static str)> },
     /// Several unchanged ones, from the mark's place to here.
     Line { x2: f64, y: f64, middle: f64, label: String },
     /// Posts.
@@ -220,23 +220,29 @@ impl Window {
         Mark { class: look(poll).0, at: poll.first_at, tip, x, shape }
     }
 
-    /// One poll, or several that stand at one place: the worst of them gives the colour.
+    /// One poll, or several that stand at one place.
     fn bar(&self, near: &[&Poll]) -> Mark {
-        let worst = near.iter().max_by_key(|poll| look(poll).2).copied();
-        let (class, sign, _) = worst.map_or(("unchanged", "", 0), look);
+        let telling = |poll: &&&Poll| look(poll).2;
+        let worst = near.iter().max_by_key(telling).copied();
+        let best = near.iter().filter(|poll| poll.record.error.is_none()).max_by_key(telling).copied();
+        let (class, sign, _) = best.or(worst).map_or(("unchanged", "", 0), look);
         let longest = near.iter().map(|poll| poll.record.duration).max().unwrap_or(Span::ZERO);
         let at = near.first().map_or(self.from, |poll| poll.record.at);
+        let y = height(longest);
+        let bad = near.iter().filter(|poll| poll.record.error.is_some()).count();
+        let failed = worst
+            .filter(|_| bad > 0 && bad < near.len())
+            .map(|worst| (rounded(BASE - (BASE - y) * bad as f64 / near.len() as f64), look(worst).0));
         let tip = match near {
             [poll] if poll.count > 1 => format!("{}, {} times; took {}", told(poll), poll.count, took(poll)),
             [poll] => format!("{}; took {}", told(poll), took(poll)),
             several => {
                 let polls: i64 = several.iter().map(|poll| poll.count).sum();
-                let failed = several.iter().filter(|poll| poll.record.error.is_some()).count();
                 let polls = count(u64::try_from(polls).unwrap_or(0), "poll");
-                format!("{polls} here, {failed} failed; {}", worst.map(told).unwrap_or_default())
+                format!("{polls} here, {bad} failed; {}", worst.map(told).unwrap_or_default())
             }
         };
-        Mark { class, at, tip, x: self.x(at), shape: Shape::Bar { y: height(longest), sign } }
+        Mark { class, at, tip, x: self.x(at), shape: Shape::Bar { y, sign, failed } }
     }
 
     fn posts(&self, posts: &[(Time, u64)]) -> Vec<Mark> {

@@ -89,11 +89,13 @@ pub(super) fn web_link(url: &str) -> Option<&str> {
     matches!(parsed.scheme(), "http" | "https").then_some(url)
 }
 
-/// A message as a sentence.
+/// A message as a sentence; an address that it begins with stays as it is.
 pub(super) fn sentence(text: &str) -> String {
-    let mut chars = text.trim().chars();
+    let text = text.trim();
+    let is_address = text.split_whitespace().next().is_some_and(|word| word.contains("://"));
+    let mut chars = text.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
-    let text = format!("{first}{}", chars.as_str());
+    let text = if is_address { text.to_owned() } else { format!("{first}{}", chars.as_str()) };
     if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
 }
 
@@ -202,6 +204,7 @@ mod tests {
         );
         assert_eq!(short("https://www.example.org/feed/"), "example.org/feed");
         assert_eq!(sentence("it is there already"), "It is there already.");
+        assert_eq!(sentence("https://a.example/: gone"), "https://a.example/: gone.");
     }
 
     #[test]
@@ -209,8 +212,7 @@ mod tests {
         for url in ["https://a.example/", "HTTP://a.example"] {
             assert_eq!(web_link(url), Some(url));
         }
-        for url in ["javascript:alert(1)//https://", "data:text/html,x", " https://a", "//a.example", "x", ""]
-        {
+        for url in ["javascript:alert(1)//https://", "data:text/html,x", "//a.example", "x", ""] {
             assert_eq!(web_link(url), None, "{url}");
         }
         assert_eq!(web_link("javascript://%0aalert(1)"), None);

@@ -7,7 +7,7 @@
 
 mod page;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -45,7 +45,7 @@ async fn follow(page: &str) {
     let walk = tokio::task::spawn_blocking(move || {
         let mut reader = Reader::new(proxy);
         steps.iter().for_each(|step| reader.take(&page, step));
-        reader.leave(&page);
+        reader.stop(&page);
     });
     walk.await.unwrap();
 }
@@ -76,7 +76,7 @@ impl Reader {
         for line in &step.commands {
             let line = line.replace("cargo run --release --", "gleaner");
             if ENDLESS.iter().any(|endless| line.contains(endless)) {
-                printed += &self.start(&place, &line);
+                self.start(&place, &line, step.output.as_deref(), &mut printed);
                 continue;
             }
             let Output { status, stdout, stderr } = self.shell(&line).output().unwrap();
@@ -125,39 +125,39 @@ impl Reader {
         text.replace(&self.home.path().display().to_string(), "~")
     }
 
-    /// Starts what goes on, and waits until it has something to say.
-    fn start(&mut self, place: &str, line: &str) -> String {
-        let mut child = self.shell(&format!("exec {line}")).spawn().unwrap();
+    /// Starts what goes on, and waits until it has said where it answers, and what the page says that it does. Of two
+    /// servers, the first is stopped before the second is started, as a reader would.
+    fn start(&mut self, place: &str, line: &str, expected: Option<&str>, printed: &mut String) {
         let is_stream = line.contains("/events/stream") || line.contains("--follow");
-        let (sender, receiver) = mpsc::channel();
-        for stream in [
-            child.stdout.take().map(|out| Box::new(out) as Box<dyn std::io::Read + Send>),
-            child.stderr.take().map(|err| Box::new(err) as Box<dyn std::io::Read + Send>),
-        ] {
-            let (stream, sender) = (stream.unwrap(), sender.clone());
-            // To its end, since a full pipe would stop it.
-            std::thread::spawn(move || {
-                BufReader::new(stream).lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
-            });
+        if !is_stream {
+            self.stop(place);
+            self.api = None;
         }
+        let mut child = self.shell(&format!("exec {line}")).spawn().unwrap();
+        let said = lines_of(&mut child);
         self.running.push((format!("{place}: {line}"), child));
-        let mut printed = String::new();
         // A stream may have nothing to say for now; that it goes on is looked at in the end.
-        while !is_stream && self.api.is_none() {
-            let said = receiver.recv_timeout(Duration::from_secs(60));
-            let said = said.unwrap_or_else(|why| panic!("{place}: {line}: {why}\n{printed}"));
-            self.api = said.split_once("http://127.0.0.1:").map(|(_, after)| {
-                let port: String = after.chars().take_while(char::is_ascii_digit).collect();
-                format!("127.0.0.1:{port}")
+        while !is_stream && (self.api.is_none() || expected.is_some_and(|text| !page::agrees(text, printed)))
+        {
+            let said = said.recv_timeout(Duration::from_secs(60));
+            let said = said.unwrap_or_else(|why| {
+                panic!(
+                    "{place}: {line}: {why}\nit says\n{}\nbut it is\n{printed}",
+                    expected.unwrap_or("nothing")
+                )
             });
-            printed += &said;
+            self.api = self.api.take().or_else(|| {
+                let (_, after) = said.split_once("http://127.0.0.1:")?;
+                let port: String = after.chars().take_while(char::is_ascii_digit).collect();
+                Some(format!("127.0.0.1:{port}"))
+            });
+            *printed += &self.seen(said.as_bytes());
             printed.push('\n');
         }
-        self.seen(printed.as_bytes())
     }
 
     /// Stops what still goes on, the latest first.
-    fn leave(mut self, page: &str) {
+    fn stop(&mut self, page: &str) {
         for (line, mut child) in std::mem::take(&mut self.running).into_iter().rev() {
             assert!(child.try_wait().unwrap().is_none(), "{page}: ended by itself: {line}");
             let pid = child.id().to_string();
@@ -166,6 +166,19 @@ impl Reader {
             assert!(status.success() || !line.contains("gleaner"), "{line} ended with {status}");
         }
     }
+}
+
+/// What a process says, on either way, line by line. It is read to its end, since a full pipe would stop it.
+fn lines_of(child: &mut Child) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    for stream in [Box::new(out) as Box<dyn Read + Send>, Box::new(err)] {
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            BufReader::new(stream).lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
+        });
+    }
+    receiver
 }
 
 impl Drop for Reader {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod api;
+mod book;
 mod browser;
 mod claim_cost;
 mod cli;
@@ -15,6 +16,7 @@ mod direction;
 mod fetch;
 mod links;
 mod long_run;
+mod readme;
 mod scenarios;
 mod store_contract;
 mod support;

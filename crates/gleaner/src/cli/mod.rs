@@ -28,6 +28,7 @@ mod policy;
 mod poll;
 mod posts;
 mod progress;
+pub mod reference;
 mod remote;
 mod serve;
 mod show;

@@ -49,13 +49,13 @@ pub struct Outside {
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
     /// A certificate that was to be trusted, or the TLS settings.
-    #[error("TLS cannot be set up")]
+    #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
     /// The system's name servers.
-    #[error("the system's name servers cannot be read")]
+    #[error("the system's name servers cannot be read: {0}; look at /etc/resolv.conf")]
     NameServers(#[from] NetError),
     /// The proxy, or the client as a whole.
-    #[error("the HTTP client cannot be set up")]
+    #[error("the HTTP client cannot be set up: {0}; look at fetch.proxy")]
     Client(#[source] reqwest::Error),
 }
 

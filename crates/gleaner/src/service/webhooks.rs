@@ -219,7 +219,9 @@ impl By<'_> {
             return Err(ServiceError::conflict("webhook_disabled", message));
         }
         if self.store.kept_events().await?.first > seq {
-            let message = format!("event {seq} is not kept any more");
+            let message = format!(
+                "event {seq} is not kept any more, and cannot be sent again; store.keep_events_days keeps longer"
+            );
             return Err(ServiceError::conflict("event_gone", message));
         }
         let replayed = self.store.replay_delivery(id, delivery, self.clock.now()).await?;

@@ -66,13 +66,16 @@ impl From<JsonRejection> for Problem {
 
 impl From<PathRejection> for Problem {
     fn from(rejection: PathRejection) -> Self {
-        let detail = format!("there is no such thing: {}", rejection.body_text());
+        let detail = format!("the address names no such thing: {}", rejection.body_text());
         Problem::new(StatusCode::NOT_FOUND, "not_found", "There is no such thing", detail)
     }
 }
 
 impl From<QueryRejection> for Problem {
     fn from(rejection: QueryRejection) -> Self {
-        Problem::new(StatusCode::BAD_REQUEST, "bad_query", "A parameter is wrong", rejection.body_text())
+        let told = rejection.body_text();
+        let told = told.strip_prefix("Failed to deserialize query string: ").unwrap_or(&told);
+        let detail = format!("what stands after the question mark cannot be read: {told}");
+        Problem::new(StatusCode::BAD_REQUEST, "bad_query", "A parameter is wrong", detail)
     }
 }

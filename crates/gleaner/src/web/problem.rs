@@ -120,7 +120,7 @@ fn of_store(error: &StoreError, detail: String) -> Problem {
         }
         StoreError::InUse { .. } => new(StatusCode::CONFLICT, "in_use", "It is still in use"),
         error => {
-            tracing::error!(%error, "a request failed");
+            tracing::error!(%error, "a request could not be answered: the database cannot be used");
             let problem =
                 new(StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", "The database cannot be used");
             Problem { retry_after: Some(5), ..problem }

@@ -101,7 +101,10 @@ async fn an_edit_of_something_older_changes_nothing(db: Database) {
         edit.canonical_url = "https://a.example/taken".into();
     });
     let refused = db.store.edit_source(&clash, start()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "source https://a.example/taken already exists");
+    assert_eq!(
+        refused.to_string(),
+        format!("source https://a.example/taken already exists, with the id {}", id + 1)
+    );
     assert!(matches!(refused, StoreError::Duplicate { id: Some(taken), .. } if taken != id));
     assert_eq!(db.store.source(id).await.unwrap(), source);
 }

@@ -232,7 +232,7 @@ async fn a_list_is_filtered_and_sorted_by_its_address(db: Database) {
         ("collection=77", vec![]),
         ("waits=person", vec![]),
         ("error=not_found&policy=standard&sort=address", vec![b]),
-        ("error=timeout", vec![]),
+        ("error=network", vec![]),
         ("policy=standard", vec![c, a, b]),
         ("policy=nobody&sort=next_poll", vec![]),
         ("sort=nonsense&unknown=1&after=nonsense", vec![c, a, b]),

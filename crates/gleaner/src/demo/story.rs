@@ -229,11 +229,11 @@ mod tests {
 
     #[test]
     fn what_is_published_depends_on_nothing_but_the_story() {
-        for who in 0..CAST.len() {
+        for (who, player) in CAST.iter().enumerate() {
             let lately = STORY.published(who, STORY.opening);
             assert_eq!(lately, STORY.published(who, STORY.opening));
             assert!(lately.windows(2).all(|two| two[0].number > two[1].number && two[0].at <= STORY.opening));
-            assert_eq!(lately.len(), WINDOW, "{}", CAST[who].name);
+            assert_eq!(lately.len(), WINDOW, "{}", player.name);
         }
         let other = Story { seed: 2, ..STORY };
         assert_ne!(other.published(0, STORY.opening), STORY.published(0, STORY.opening));

@@ -109,7 +109,7 @@ async fn greet(args: &Args, context: &mut Context<'_>, demo: &Demo, base: &str) 
         return Ok(context.out.flush()?);
     }
     let minutes = args.speed;
-    writeln!(context.out, "{}\n", context.paint.bold(&format!("Log in, once: {login}")))?;
+    writeln!(context.out, "{}\n", context.paint.bold(format!("Log in, once: {login}")))?;
     writeln!(
         context.out,
         "{} sources of a small internet of its own; {minutes} minutes pass in a second, and {} days have passed.\n",

@@ -62,9 +62,8 @@ impl Content for Sql {
         let mut query = Query::new("SELECT MAX(CASE WHEN id < ");
         query.push_bind(id).push(" THEN id END), MIN(CASE WHEN id > ").push_bind(id);
         query.push(" THEN id END) FROM posts WHERE source_id = ").push_bind(source_id);
-        let row = query.build().fetch_one(&self.read).await.map_err(|error| self.fail(error))?;
-        let read = || Ok((row.try_get(0)?, row.try_get(1)?));
-        read().map_err(|error| self.fail(error))
+        let both = self.all(query, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await?;
+        Ok(both.into_iter().next().unwrap_or_default())
     }
 
     async fn activity(&self, from: Time) -> Result<Vec<Activity>> {

@@ -10,7 +10,7 @@ use crate::service::ServiceError;
 use crate::web::Problem;
 
 /// A problem, for people.
-pub(crate) struct Oops(Problem);
+pub(crate) struct Oops(Box<Problem>);
 
 #[derive(Template)]
 #[template(path = "oops.html")]
@@ -28,26 +28,26 @@ impl Oops {
     /// There is nothing at a path.
     pub(crate) fn missing(path: &str) -> Self {
         let detail = format!("There is nothing at {path}. The menu leads to what there is.");
-        Self(Problem::new(StatusCode::NOT_FOUND, "no_such_route", "There is nothing here", detail))
+        Self::from(Problem::new(StatusCode::NOT_FOUND, "no_such_route", "There is nothing here", detail))
     }
 
     /// A form that did not come from one of our pages.
     pub(super) fn foreign() -> Self {
         let detail = "This form is older than your login, or did not come from one of gleaner's own pages. Go back, \
             load the page again, and send it once more.";
-        Self(Problem::new(StatusCode::FORBIDDEN, "foreign_form", "The form is not accepted", detail))
+        Self::from(Problem::new(StatusCode::FORBIDDEN, "foreign_form", "The form is not accepted", detail))
     }
 }
 
 impl From<ServiceError> for Oops {
     fn from(error: ServiceError) -> Self {
-        Self(error.into())
+        Problem::from(error).into()
     }
 }
 
 impl From<Problem> for Oops {
     fn from(problem: Problem) -> Self {
-        Self(problem)
+        Self(Box::new(problem))
     }
 }
 
@@ -55,7 +55,7 @@ impl IntoResponse for Oops {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let retry_after = self.0.retry_after();
-        let page = Shown { problem: self.0 }.render().unwrap_or_default();
+        let page = Shown { problem: *self.0 }.render().unwrap_or_default();
         let mut response = (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
         if let Some(seconds) = retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());

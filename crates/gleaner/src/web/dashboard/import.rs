@@ -124,7 +124,7 @@ struct Report {
 impl JobPage {
     fn how_far(&self) -> String {
         match (self.job.done, self.job.of) {
-            (done, 0) if done == 0 => "Reading the list…".to_owned(),
+            (0, 0) => "Reading the list…".to_owned(),
             (done, of) if of >= done => format!("{} of about {}", grouped(done), count(of, "source")),
             (done, _) => count(done, "source"),
         }

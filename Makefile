@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test setup check docs unit openapi fuzz-api bench bench-api bench-claim year clean
+.PHONY: help test setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -23,6 +23,18 @@ unit: ## All tests, beside a PostgreSQL of their own
 
 openapi: ## Write docs/openapi.json anew, from the code
 	UPDATE_OPENAPI=1 cargo test --locked --package gleaner --test gleaner the_committed_document_is_the_one_in_use
+
+reference: ## Write what of the book comes from the code: commands, settings, default config, timelines of policies
+	UPDATE_REFERENCE=1 cargo test --locked --package gleaner --test gleaner -- book::the_committed
+
+book: ## The book as pages in target/book, where mdbook is installed
+	mdbook build docs
+
+dist: ## A release in target/dist: binary, completions, manual pages, unit, config, checksums, tar.gz
+	scripts/dist
+
+deb: dist ## A Debian package of it
+	scripts/deb
 
 fuzz-api: setup ## The API against its own document, 50,000 requests on each database
 	SCHEMATHESIS_EXAMPLES=800 SCHEMATHESIS_SEED=$(or $(SEED),2) scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says

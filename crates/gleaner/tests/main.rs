@@ -2,15 +2,21 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod api;
+mod book;
+mod browser;
 mod claim_cost;
 mod cli;
 mod crash;
+mod dashboard_a;
+mod dashboard_b;
 mod dashboard_c;
 mod database_faults;
+mod demo;
 mod direction;
 mod fetch;
 mod links;
 mod long_run;
+mod readme;
 mod scenarios;
 mod store_contract;
 mod support;

@@ -71,6 +71,8 @@ CREATE TABLE sources (
 -- Lists of a collection or a kind, by id.
 CREATE INDEX sources_collection ON sources (collection_id, id);
 CREATE INDEX sources_kind ON sources (kind, id);
+-- Lists of all, by address.
+CREATE INDEX sources_address ON sources (canonical_url, id);
 
 CREATE TABLE source_state (
     source_id            BIGINT  PRIMARY KEY REFERENCES sources (id) ON DELETE CASCADE,
@@ -224,6 +226,8 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_unnumbered ON outbox (id) WHERE seq IS NULL;
 -- What happened to sources and the like is rare among posts, and asked for without them.
 CREATE INDEX outbox_rare ON outbox (seq) WHERE kind NOT IN ('post.created', 'post.updated');
+-- A source's own, which are few among all.
+CREATE INDEX outbox_source ON outbox (source_id, seq) WHERE seq IS NOT NULL;
 
 -- Events up to last_seq are done with. A lease lets one process at a time send.
 CREATE TABLE webhooks (

@@ -25,7 +25,9 @@ pub(super) fn completions(args: &Completions, context: &mut Context<'_>) -> Resu
 }
 
 pub(super) fn man(args: &Man, context: &mut Context<'_>) -> Result<(), Failure> {
-    let failed = |error| Failure::Failed(format!("{}: {error}", args.directory.display()));
+    let failed = |error| {
+        Failure::Failed(format!("manual pages cannot be written into {}: {error}", args.directory.display()))
+    };
     std::fs::create_dir_all(&args.directory).map_err(failed)?;
     clap_mangen::generate_to(command(), &args.directory).map_err(failed)?;
     let pages = std::fs::read_dir(&args.directory).map_err(failed)?.count();

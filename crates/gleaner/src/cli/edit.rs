@@ -80,7 +80,10 @@ fn fields(args: &Args) -> Result<Map<String, Value>, Failure> {
         Some("auto") if name == "--interval" => Ok(Some("auto".into())),
         Some(text) => match text.parse::<u32>() {
             Ok(number) => Ok(Some(number.into())),
-            Err(_) => Err(Failure::Usage(format!("{name} {text}: it is a whole number, or default"))),
+            Err(_) => {
+                let auto = if name == "--interval" { ", auto" } else { "" };
+                Err(Failure::Usage(format!("{name} {text}: it takes a whole number{auto} or default")))
+            }
         },
     };
     let given = [

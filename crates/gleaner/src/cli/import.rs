@@ -61,7 +61,7 @@ pub(super) async fn import(args: &Import, context: &mut Context<'_>) -> Result<(
         None | Some(0) => Ok(()),
         Some(bad) => {
             context.out.flush()?;
-            Err(Failure::Failed(format!("{bad} could not be imported; the rest was")))
+            Err(Failure::Failed(format!("{bad} could not be imported, as told line by line; the rest was")))
         }
     }
 }
@@ -95,6 +95,7 @@ fn tell(imported: &Value, context: &mut Context<'_>) -> Result<(), Failure> {
     let told = |field: &str| imported[field].as_u64().unwrap_or(0);
     let made = match told("collections") {
         0 => String::new(),
+        1 => "; made 1 collection".to_owned(),
         n => format!("; made {n} collections"),
     };
     let (added, there, bad) = (told("added"), told("duplicates"), told("bad"));

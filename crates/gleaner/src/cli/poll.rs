@@ -61,7 +61,9 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     bar.finish_and_clear();
     match (first, failed) {
         (Some(failure), 1) if args.sources.len() == 1 => Err(failure),
-        (Some(_), failed) => Err(Failure::Failed(format!("{failed} could not be polled"))),
+        (Some(_), failed) => {
+            Err(Failure::Failed(format!("{failed} could not be polled; each was told above")))
+        }
         (None, _) => Ok(()),
     }
 }

@@ -19,6 +19,8 @@ pub(super) fn when(value: &Value, field: &str) -> String {
     let time = text(value, field);
     // RFC 3339, UTC throughout: 2026-11-15T08:30:00.123Z.
     match (time.get(..10), time.get(11..19)) {
+        // The first user and collection come with the database, whenever that was.
+        (Some("1970-01-01"), _) => "-".to_owned(),
         (Some(day), Some(clock)) if time.ends_with('Z') => format!("{day} {clock}"),
         _ => time,
     }

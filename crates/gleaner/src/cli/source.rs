@@ -38,7 +38,11 @@ pub(super) async fn named(client: &Client, given: &str) -> Result<Value, Failure
 /// The id of the source that is meant, and how to call it.
 pub(super) async fn id_of(client: &Client, given: &str) -> Result<(i64, String), Failure> {
     let source = named(client, given).await?;
-    let id = source["id"].as_i64().ok_or_else(|| Failure::Failed("the source has no id".to_owned()))?;
+    let id = source["id"].as_i64().ok_or_else(|| {
+        Failure::Failed(
+            "the answer has a source without an id; is --server a gleaner of this version?".to_owned(),
+        )
+    })?;
     Ok((id, text(&source, "url")))
 }
 

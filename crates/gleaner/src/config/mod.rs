@@ -20,6 +20,7 @@ mod key;
 mod layers;
 mod load;
 mod parse;
+pub mod reference;
 pub mod render;
 pub mod secret;
 pub mod settings;

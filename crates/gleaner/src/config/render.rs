@@ -107,7 +107,7 @@ pub fn toml(loaded: &Loaded) -> String {
     out
 }
 
-fn explain(out: &mut String, setting: &Setting) {
+pub(super) fn explain(out: &mut String, setting: &Setting) {
     let _ = writeln!(out, "# {}", setting.about);
     let default = setting.default.map(|default| format!("; default {default}")).unwrap_or_default();
     let file = if setting.secrecy == Secrecy::Open {
@@ -149,10 +149,10 @@ fn instances(out: &mut String, loaded: &Loaded, pattern: &str) {
     }
 }
 
-fn table_of(key: &str) -> &str {
+pub(super) fn table_of(key: &str) -> &str {
     key.rsplit_once('.').map_or("", |(table, _)| table)
 }
 
-fn leaf(key: &str) -> &str {
+pub(super) fn leaf(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, leaf)| leaf)
 }

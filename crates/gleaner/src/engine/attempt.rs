@@ -292,10 +292,20 @@ fn remember_unchanged(source: &Source, response: &Response, now: Time) -> Memory
 
 /// A permanent redirect under observation, as kept in [`Memory::redirect`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Redirect {
-    to: String,
-    since: Time,
-    count: u32,
+pub struct Redirect {
+    /// Where it leads.
+    pub to: String,
+    /// When it was first seen.
+    pub since: Time,
+    /// In how many polls.
+    pub count: u32,
+}
+
+impl Redirect {
+    /// The one that a source is observed for, if any.
+    pub fn of(memory: &Memory) -> Option<Self> {
+        serde_json::from_str(memory.redirect.as_deref()?).ok()
+    }
 }
 
 /// How often the same target must be seen, and over how long, before it is believed.
@@ -305,9 +315,7 @@ const SIGHTED_OVER: Span = Span::from_hours(48);
 /// Counts sightings of the same permanent target; another target, or none, starts anew.
 fn observe_redirect(source: &Source, response: &Response, now: Time) -> Option<String> {
     let to = response.moved_to()?.to_string();
-    let before =
-        source.memory.redirect.as_deref().and_then(|text| serde_json::from_str::<Redirect>(text).ok());
-    let redirect = match before {
+    let redirect = match Redirect::of(&source.memory) {
         Some(before) if before.to == to => Redirect { count: before.count.saturating_add(1), ..before },
         _ => Redirect { to, since: now, count: 1 },
     };
@@ -317,7 +325,7 @@ fn observe_redirect(source: &Source, response: &Response, now: Time) -> Option<S
 /// Whether a source has moved for good: the same URL on https at once; else where the same target was seen often
 /// enough, for long enough, and has posts that we know.
 fn moved(url: &str, memory: &Memory, now: Time, shares_posts: bool) -> Option<String> {
-    let redirect: Redirect = serde_json::from_str(memory.redirect.as_deref()?).ok()?;
+    let redirect = Redirect::of(memory)?;
     let same_on_https = url.strip_prefix("http://").is_some_and(|rest| {
         redirect
             .to

@@ -54,8 +54,8 @@ pub fn seal_credential(vault: &Vault, url: &str, credential: &Credential) -> Res
     vault.seal(SOURCE, &text)
 }
 
-/// A source's own credential, if it has one.
-pub(super) fn of_source(vault: &Vault, source: &Source) -> Result<Option<Credential>, Fault> {
+/// A source's own credential, if it has one; a fault where that is for another host.
+pub fn of_source(vault: &Vault, source: &Source) -> Result<Option<Credential>, Fault> {
     let Some(sealed) = &source.settings.secret else { return Ok(None) };
     let broken = |why: &str| Fault::Internal(format!("the source's credential cannot be used: {why}"));
     let text = vault.open(SOURCE, sealed).map_err(|error| broken(&error.to_string()))?;

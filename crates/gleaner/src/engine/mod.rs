@@ -34,8 +34,8 @@ use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 use tokio::sync::{Notify, Semaphore};
 
-pub use attempt::{Reader, Readers};
-pub use credential::{X, seal_credential, seal_key};
+pub use attempt::{Reader, Readers, Redirect};
+pub use credential::{X, of_source as credential_of, seal_credential, seal_key};
 pub use delivery::seal_webhook_secret;
 pub use host::host_key;
 pub use now::Poller;
@@ -96,6 +96,11 @@ impl Context {
     /// How often a source is polled.
     fn interval(&self, source: &Source) -> Span {
         source.settings.interval.resolve(self.config.source.poll_interval)
+    }
+
+    /// How long a host is ours without a heartbeat.
+    fn lease(&self) -> Span {
+        self.clock.meanwhile(scheduler::LEASE)
     }
 
     /// The pause after a source or a page, before its host is asked again.

@@ -82,8 +82,12 @@ impl Service {
 
     /// Who an access token lets in.
     pub async fn actor(&self, token: &str) -> Result<Actor, ServiceError> {
-        let unknown =
-            || ServiceError::Unauthenticated("the access token is not valid, or not any more".into());
+        let unknown = || {
+            ServiceError::Unauthenticated(
+                "the access token is not valid, or not any more; `gleaner token create NAME` makes one"
+                    .into(),
+            )
+        };
         let now = self.clock.now();
         let id = jwt::verify(&self.signing_key()?, token, now).map_err(|_| unknown())?;
         let (token, user) = self.token_of(&id, now).await?.ok_or_else(unknown)?;
@@ -153,7 +157,7 @@ impl Service {
         lasts: Span,
     ) -> Result<Granted, ServiceError> {
         let (now, text) = (self.clock.now(), hex::encode(&random::<32>()?));
-        let expires_at = now + lasts;
+        let expires_at = now + self.clock.meanwhile(lasts);
         let is_jwt = matches!(kind, TokenKind::Api | TokenKind::Session);
         let (key, secret) = if is_jwt {
             let failed = |error| ServiceError::conflict("token_not_signed", format!("{error}"));

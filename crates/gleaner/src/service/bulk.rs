@@ -12,6 +12,8 @@ pub enum BulkAction {
     Enable,
     /// Disable.
     Disable,
+    /// Take back that it was disabled: unlike enabling, this clears nothing.
+    Reinstate,
     /// Make due.
     Poll,
     /// Put into this collection.
@@ -32,8 +34,8 @@ pub enum BulkOf {
 /// What became of each.
 #[derive(Debug)]
 pub struct BulkDone {
-    /// Each source, and what failed.
-    pub each: Vec<(i64, Result<(), ServiceError>)>,
+    /// Each source, and what failed; or what would take it back, where anything was changed and can be taken back.
+    pub each: Vec<(i64, Result<Option<BulkAction>, ServiceError>)>,
     /// Where to go on; none: that were all.
     pub next: Option<i64>,
 }
@@ -67,15 +69,22 @@ impl By<'_> {
         Ok(BulkDone { each, next })
     }
 
-    async fn act(&self, id: i64, action: BulkAction) -> Result<(), ServiceError> {
+    /// Does it to one; tells what would take it back.
+    async fn act(&self, id: i64, action: BulkAction) -> Result<Option<BulkAction>, ServiceError> {
         match action {
-            BulkAction::Enable => self.set_enabled(id, true).await,
-            BulkAction::Disable => self.set_enabled(id, false).await,
-            BulkAction::Poll => self.make_due(id).await,
-            BulkAction::Delete => self.delete_source(id).await,
+            BulkAction::Enable => Ok(self.set_enabled(id, true).await?.then_some(BulkAction::Disable)),
+            BulkAction::Disable => Ok(self.set_enabled(id, false).await?.then_some(BulkAction::Reinstate)),
+            BulkAction::Reinstate => Ok(self.reinstate(id).await?.then_some(BulkAction::Disable)),
+            BulkAction::Poll => self.make_due(id).await.map(|()| None),
+            BulkAction::Delete => self.delete_source(id).await.map(|()| None),
             BulkAction::Move(collection_id) => {
+                let was = self.store.source(id).await?.settings.collection_id;
+                if was == collection_id {
+                    return Ok(None);
+                }
                 let fields = SourceFields { collection_id: Some(collection_id), ..SourceFields::default() };
-                self.change_source(id, None, &fields, Checks::default()).await.map(|_| ())
+                self.change_source(id, None, &fields, Checks::default()).await?;
+                Ok(Some(BulkAction::Move(was)))
             }
         }
     }

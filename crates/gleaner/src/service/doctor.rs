@@ -82,10 +82,8 @@ pub async fn examine(config: &Config, url: &Url) -> Vec<Finding> {
             findings.push(world(&fetcher, url).await);
         }
         Err(error) => {
-            let cause =
-                std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
             let advice = "check fetch.proxy, and that /etc/resolv.conf can be read";
-            findings.push(Finding::wrong("http", format!("{error}{cause}"), advice));
+            findings.push(Finding::wrong("http", error.to_string(), advice));
         }
     }
     findings

@@ -40,6 +40,19 @@ impl By<'_> {
         Ok(self.store.source(id).await?)
     }
 
+    /// Says what would be wrong with fields of a source; nothing is stored.
+    pub async fn check_source(
+        &self,
+        id: i64,
+        fields: &SourceFields,
+        mut checks: Checks,
+    ) -> Result<(), ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let source = self.store.source(id).await?;
+        self.lay(fields, &source.settings, &self.store.collections().await?, &mut checks)?;
+        checks.done()
+    }
+
     /// Reads a source and writes it changed, again where a poll came in between; whether anything was written.
     pub(super) async fn edit_source(
         &self,

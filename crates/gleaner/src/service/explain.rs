@@ -34,12 +34,12 @@ fn evidence(poll: &Poll) -> Evidence {
         first_at: poll.first_at,
         last_at: poll.record.at,
         count: u64::try_from(poll.count).unwrap_or(0),
-        what: in_words(poll),
+        what: poll_in_words(poll),
     }
 }
 
 /// What a poll ended in, for people.
-fn in_words(poll: &Poll) -> String {
+pub fn poll_in_words(poll: &Poll) -> String {
     if let Some((_, message)) = &poll.record.error {
         return message.clone();
     }

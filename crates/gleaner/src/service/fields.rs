@@ -68,23 +68,31 @@ impl SourceFields {
 
     fn set(&mut self, name: &str, value: &Value) -> Result<(), String> {
         match name {
-            "url" => self.url = Some(text(value)?),
-            "kind" => self.kind = Some(text(value)?.parse::<Kind>().map_err(|error| error.to_string())?),
-            "name" => self.name = Some(or_null(value, text)?),
-            "collection_id" => {
-                self.collection_id = Some(value.as_i64().ok_or("it is a collection's id, a number")?);
+            "url" => self.url = Some(text(name, value)?),
+            "kind" => {
+                self.kind = Some(text(name, value)?.parse::<Kind>().map_err(|error| error.to_string())?)
             }
-            "poll_interval_minutes" => self.interval = Some(interval(value)?),
-            "poll_delay_seconds" => self.poll_delay = Some(or_null(value, seconds)?),
-            "article_selector" => self.article_selector = Some(or_null(value, text)?),
-            "ignore_selector" => self.ignore_selector = Some(or_null(value, text)?),
-            "full_content" => self.full_content = Some(flag(value)?),
-            "backfill" => self.backfill = Some(flag(value)?),
-            "ignore_robots" => self.ignore_robots = Some(flag(value)?),
-            "policy" => self.policy = Some(or_null(value, text)?),
-            "enabled" => self.enabled = Some(flag(value)?),
+            "name" => self.name = Some(or_null(value, |value| text(name, value))?),
+            "collection_id" => {
+                self.collection_id =
+                    Some(value.as_i64().ok_or("collection_id must be the number of a collection")?);
+            }
+            "poll_interval_minutes" => self.interval = Some(interval(name, value)?),
+            "poll_delay_seconds" => self.poll_delay = Some(or_null(value, |value| seconds(name, value))?),
+            "article_selector" => self.article_selector = Some(or_null(value, |value| text(name, value))?),
+            "ignore_selector" => self.ignore_selector = Some(or_null(value, |value| text(name, value))?),
+            "full_content" => self.full_content = Some(flag(name, value)?),
+            "backfill" => self.backfill = Some(flag(name, value)?),
+            "ignore_robots" => self.ignore_robots = Some(flag(name, value)?),
+            "policy" => self.policy = Some(or_null(value, |value| text(name, value))?),
+            "enabled" => self.enabled = Some(flag(name, value)?),
             "credential" => self.credential = Some(or_null(value, credential)?),
-            _ => return Err(format!("a source has no field '{}'", shortened(name))),
+            _ => {
+                return Err(format!(
+                    "a source has no field '{}'; /api/v1/docs lists those it has",
+                    shortened(name)
+                ));
+            }
         }
         Ok(())
     }
@@ -99,15 +107,15 @@ fn or_null<T>(value: &Value, read: impl Fn(&Value) -> Result<T, String>) -> Resu
     if value.is_null() { Ok(None) } else { read(value).map(Some) }
 }
 
-fn text(value: &Value) -> Result<String, String> {
-    value.as_str().map(str::to_owned).ok_or_else(|| "it is a text".to_owned())
+fn text(name: &str, value: &Value) -> Result<String, String> {
+    value.as_str().map(str::to_owned).ok_or_else(|| format!("{name} must be a text"))
 }
 
-fn flag(value: &Value) -> Result<bool, String> {
-    value.as_bool().ok_or_else(|| "it is true or false".to_owned())
+fn flag(name: &str, value: &Value) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| format!("{name} must be true or false"))
 }
 
-fn interval(value: &Value) -> Result<Interval, String> {
+fn interval(name: &str, value: &Value) -> Result<Interval, String> {
     let most = YEAR.as_mins();
     match (value.as_u64(), value.as_str()) {
         (Some(minutes), _) if (1..=most).contains(&minutes) => {
@@ -115,20 +123,22 @@ fn interval(value: &Value) -> Result<Interval, String> {
         }
         (_, Some("auto")) => Ok(Interval::Auto),
         _ if value.is_null() => Ok(Interval::Default),
-        _ => Err(format!("it is a whole number of minutes from 1 to {most}, or \"auto\"")),
+        _ => Err(format!("{name} must be a whole number of minutes from 1 to {most}, or \"auto\"")),
     }
 }
 
-fn seconds(value: &Value) -> Result<Span, String> {
+fn seconds(name: &str, value: &Value) -> Result<Span, String> {
     let most = YEAR.as_millis() / 1000;
     let seconds = value.as_u64().filter(|seconds| *seconds <= most);
-    seconds.map(Span::from_secs).ok_or_else(|| format!("it is a whole number of seconds from 0 to {most}"))
+    seconds
+        .map(Span::from_secs)
+        .ok_or_else(|| format!("{name} must be a whole number of seconds from 0 to {most}"))
 }
 
 /// `{"basic": {"user", "password"}}` or `{"header": {"name", "value"}}`. No message repeats any of it.
 fn credential(value: &Value) -> Result<Credential, String> {
     let wrong = || {
-        "it is {\"basic\": {\"user\": …, \"password\": …}} or {\"header\": {\"name\": …, \"value\": …}}"
+        "credential must be {\"basic\": {\"user\": …, \"password\": …}} or {\"header\": {\"name\": …, \"value\": …}}"
             .to_owned()
     };
     let parts = |value: &Value, names: [&str; 2]| -> Option<[String; 2]> {
@@ -168,7 +178,10 @@ impl By<'_> {
             if known {
                 settings.collection_id = id;
             } else {
-                checks.wrong("collection_id", format!("there is no collection {id}"));
+                checks.wrong(
+                    "collection_id",
+                    format!("there is no collection {id}; `gleaner collection list` shows which there are"),
+                );
             }
         }
         settings.interval = fields.interval.unwrap_or(settings.interval);
@@ -198,7 +211,7 @@ impl By<'_> {
     }
 
     /// A URL that may be polled as this kind.
-    fn checked_url(&self, kind: Kind, text: &str) -> Result<Url, ServiceError> {
+    pub(super) fn checked_url(&self, kind: Kind, text: &str) -> Result<Url, ServiceError> {
         let url = match kind {
             Kind::X => gleaner_core::x::timeline_url(text),
             Kind::Feed | Kind::Website | Kind::Watchlist => link::source_url(text),
@@ -235,7 +248,10 @@ fn lay_text(
     let text = given.as_deref().map(str::trim).filter(|text| !text.is_empty());
     match text {
         Some(text) if text.chars().count() > LONGEST || text.contains('\0') => {
-            checks.wrong(name, format!("it has at most {LONGEST} characters, and none that cannot be shown"));
+            checks.wrong(
+                name,
+                format!("{name} has at most {LONGEST} characters, and none that cannot be shown"),
+            );
         }
         Some(text) => match check(text) {
             Ok(()) => *place = Some(text.to_owned()),

@@ -1,13 +1,15 @@
 //! What a person does to a source by hand: enable, disable, set aside, lift.
 
-use gleaner_core::health::{Health, Status, StatusEvent, StatusEventKind, by_hand};
+use gleaner_core::health::{Health, Status, StatusEvent, StatusEventKind, by_hand, rederive};
+use gleaner_core::schedule::{HostState, Situation};
 
 use super::{By, Scope, ServiceError};
 use crate::store::{Source, SourceEdit};
 
 impl By<'_> {
-    /// Enables or disables a source. Enabling clears every failure, and the source is due at once.
-    pub async fn set_enabled(&self, id: i64, enabled: bool) -> Result<(), ServiceError> {
+    /// Enables or disables a source; whether it was not so already. Enabling clears every failure, and the source is
+    /// due at once.
+    pub async fn set_enabled(&self, id: i64, enabled: bool) -> Result<bool, ServiceError> {
         self.change_health(id, |source, _| match (enabled, source.health.disabled.is_none()) {
             (true, false) => {
                 Ok(Some((source.health.cleared(), StatusEventKind::Enabled, "enabled by hand".into())))
@@ -30,6 +32,7 @@ impl By<'_> {
             Ok(Some((health, StatusEventKind::Quarantined, format!("set aside by hand: {reason}"))))
         })
         .await
+        .map(|_| ())
     }
 
     /// Lifts a quarantine.
@@ -42,9 +45,29 @@ impl By<'_> {
             Status::Failing | Status::Healthy => Ok(None),
         })
         .await
+        .map(|_| ())
     }
 
-    /// Reads a source, changes its health, and writes it, with its event; none: there is nothing to change.
+    /// Takes back that a source was disabled: what was held against it before still is. Whether it was disabled.
+    pub(super) async fn reinstate(&self, id: i64) -> Result<bool, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        self.edit_source(id, |source, now| {
+            if source.health.disabled.is_none() {
+                return Ok(None);
+            }
+            let health = Health { disabled: None, ..source.health.clone() };
+            let host = HostState::default();
+            let at = Situation { health: &health, ..self.situation(source, &source.settings, &host) };
+            let mut decision = rederive(&at, now, self.chance.jitter());
+            let reason = "enabled by hand: disabling it was taken back".to_owned();
+            decision.events.insert(0, StatusEvent { kind: StatusEventKind::Enabled, reason });
+            Ok(Some(SourceEdit::of(source).deciding(decision)))
+        })
+        .await
+    }
+
+    /// Reads a source, changes its health, and writes it, with its event; none: there is nothing to change. Whether
+    /// there was.
     async fn change_health(
         &self,
         id: i64,
@@ -52,7 +75,7 @@ impl By<'_> {
             &Source,
             gleaner_core::time::Time,
         ) -> Result<Option<(Health, StatusEventKind, String)>, ServiceError>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<bool, ServiceError> {
         self.actor.must(Scope::Write)?;
         self.edit_source(id, |source, now| {
             let Some((health, kind, reason)) = change(source, now)? else { return Ok(None) };
@@ -60,7 +83,6 @@ impl By<'_> {
             Ok(Some(SourceEdit::of(source).deciding(decision)))
         })
         .await
-        .map(|_| ())
     }
 }
 

@@ -9,7 +9,12 @@ use crate::store::Repeated;
 impl By<'_> {
     /// What a request is known by. Keyed, since what was sent may hold secrets that are short enough to be guessed.
     pub fn fingerprint(&self, parts: &[&[u8]]) -> Result<Vec<u8>, ServiceError> {
-        let broken = |_| ServiceError::conflict("no_fingerprint", "the request cannot be told from others");
+        let broken = |_| {
+            ServiceError::conflict(
+                "no_fingerprint",
+                "the request cannot be kept under its Idempotency-Key; send it without one",
+            )
+        };
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.signing_key()?).map_err(broken)?;
         for part in parts {
             mac.update(&(part.len() as u64).to_be_bytes());

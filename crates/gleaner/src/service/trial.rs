@@ -64,13 +64,21 @@ pub struct TrialEntry {
 /// Fetches a URL once and tells what gleaner makes of it. Where it is a page that names feeds, it tells them. It
 /// needs no database.
 pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError> {
+    look(config, &Fetcher::new(&config.fetch, &Outside::default())?, SystemClock.now(), text).await
+}
+
+/// The same by a client and a clock at hand.
+pub(super) async fn look(
+    config: &Config,
+    fetcher: &Fetcher,
+    now: Time,
+    text: &str,
+) -> Result<Trial, ServiceError> {
     if gleaner_core::x::timeline_url(text).is_ok() {
         let why = "a timeline on X is read with its owner's key only; `gleaner add` adds it";
         return Err(ServiceError::invalid("url", format!("{text}: {why}")));
     }
     let url = link::source_url(text)?;
-    let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
-    let now = SystemClock.now();
     let request = Request { accept: read::feed::ACCEPT.to_owned(), ..Request::new(url.clone()) };
     let unreadable = |why: String| ServiceError::Unreadable { url: url.to_string(), why };
     let response = fetcher.fetch(&request, now).await.map_err(|failed| failed_to_fetch(&url, failed))?;
@@ -105,10 +113,17 @@ pub(super) fn failed_to_fetch(url: &Url, failed: Failed) -> ServiceError {
 /// What the next poll of a source that is not new would do with a document.
 fn judge(config: &Config, document: read::Document, url: String, now: Time) -> Trial {
     let filter = Filter::new(now, config.source.max_article_age, false, false, now);
+    let title = document.title.clone();
+    let (entries, notes) = judged(document, &filter, now);
+    Trial { url, title, entries, feeds: Vec::new(), notes }
+}
+
+/// The entries of a document, each with what would become of it, and what is to be said about them all.
+pub(super) fn judged(document: read::Document, filter: &Filter, now: Time) -> (Vec<TrialEntry>, Vec<String>) {
     let mut entries = Vec::with_capacity(document.entries.len());
     for entry in &document.entries {
         // One by one, so that each tells its own reason; what is twice in the document is told below.
-        let alone = sift(vec![entry.clone()], &[], &filter, true, now, read::body_text);
+        let alone = sift(vec![entry.clone()], &[], filter, true, now, read::body_text);
         let verdict = match alone.skipped {
             skipped if skipped.too_old > 0 => "skipped: older than max_article_age_days",
             skipped if skipped.empty > 0 => "skipped: neither id, link, title nor text",
@@ -122,7 +137,7 @@ fn judge(config: &Config, document: read::Document, url: String, now: Time) -> T
             body: read::body_text(entry),
         });
     }
-    let together = sift(document.entries, &[], &filter, true, now, read::body_text);
+    let together = sift(document.entries, &[], filter, true, now, read::body_text);
     let mut notes = Vec::new();
     if together.skipped.duplicate > 0 {
         notes.push(format!(
@@ -131,5 +146,5 @@ fn judge(config: &Config, document: read::Document, url: String, now: Time) -> T
         ));
     }
     notes.extend(document.lacks.map(|lack| lack.to_string()));
-    Trial { url, title: document.title, entries, feeds: Vec::new(), notes }
+    (entries, notes)
 }

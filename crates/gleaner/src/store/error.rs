@@ -12,7 +12,7 @@ pub enum StoreError {
         key: String,
     },
     /// There is one already.
-    #[error("{entity} {key} already exists")]
+    #[error("{entity} {key} already exists{}", id.map(|id| format!(", with the id {id}")).unwrap_or_default())]
     Duplicate {
         /// What kind of thing.
         entity: &'static str,
@@ -87,7 +87,7 @@ pub enum StoreError {
         source: sqlx::Error,
     },
     /// Anything else.
-    #[error("the database {database} failed: {source}")]
+    #[error("the database {database} failed: {source}; `gleaner doctor` looks for the reason")]
     Database {
         /// Which database.
         database: String,

@@ -6,8 +6,12 @@
 
 mod error;
 mod events;
+mod listed;
 mod migrate;
+mod order;
+mod packed;
 mod postgres;
+mod readers;
 mod records;
 mod sqlite;
 mod types;
@@ -27,6 +31,8 @@ use gleaner_core::time::Time;
 
 pub use error::StoreError;
 pub use events::*;
+pub use listed::*;
+pub use order::*;
 pub use records::*;
 pub use types::*;
 pub use webhooks::*;
@@ -89,6 +95,21 @@ pub trait Sources: Send + Sync {
     /// Sources by id, after that one.
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
 
+    /// The same, with no more of each than lists show.
+    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Listing>;
+
+    /// Sources in an order of the reader's choice, each with its place; one page, so many at most.
+    async fn sources_sorted(
+        &self,
+        filter: &SourceFilter,
+        order: Sorted<SourceOrder>,
+        turn: &Turn,
+        limit: u32,
+    ) -> Result<Vec<(Place, Source)>>;
+
+    /// How many sources a filter finds, counted up to that many.
+    async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64>;
+
     /// How many sources there are of each status.
     async fn count_by_status(&self) -> Result<Vec<(Status, u64)>>;
 
@@ -100,6 +121,15 @@ pub trait Sources: Send + Sync {
 
     /// Hosts by id, after that one, with this text in their name.
     async fn hosts(&self, text: Option<&str>, after: Option<i64>, limit: u32) -> Result<Vec<Host>>;
+
+    /// Hosts with this text in their name, in an order of the reader's choice, each with its place.
+    async fn hosts_sorted(
+        &self,
+        text: Option<&str>,
+        order: Sorted<HostOrder>,
+        turn: &Turn,
+        limit: u32,
+    ) -> Result<Vec<(Place, Host)>>;
 
     /// How many sources name each policy; none: they name none.
     async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>>;
@@ -118,6 +148,9 @@ pub trait Content: Send + Sync {
     /// Posts, newest first, before that one.
     async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>>;
 
+    /// How many posts these sources have.
+    async fn count_posts(&self, source_ids: &[i64]) -> Result<u64>;
+
     /// The posts of the same source before and after a post, by id.
     async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)>;
 
@@ -126,6 +159,9 @@ pub trait Content: Send + Sync {
 
     /// A source's history, newest first, before that row.
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>>;
+
+    /// When posts of a source were stored since then, and how many each time, the latest first.
+    async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>>;
 
     /// Makes an article of posts.
     async fn create_article(&self, article: &NewArticle, now: Time) -> Result<i64>;

@@ -50,7 +50,7 @@ async fn feed(
         Ok((feed, format)) => answer(&feed, format, &headers),
         // Nobody learns which of them it was.
         Err(ServiceError::Unauthenticated(_) | ServiceError::Store(StoreError::NotFound { .. })) => {
-            no_such_route(uri).await.into_response()
+            no_such_route(uri, HeaderMap::new()).await
         }
         Err(error) => Problem::from(error).into_response(),
     }

@@ -82,14 +82,14 @@ impl Params {
 
     /// A number, or anything else that can be read from a text.
     pub(crate) fn read<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
-        self.one(name, |text| text.parse::<T>().map_err(|error| format!("{name}: {error}")))
+        self.one(name, |text| text.parse::<T>().map_err(|error| format!("{name} cannot be read: {error}")))
     }
 
     /// Which page.
     pub(crate) fn limit(&mut self) -> Limit {
         let limit = self.read::<u32>("limit");
         if limit.is_some_and(|limit| !(1..=MOST).contains(&limit)) {
-            self.note("limit", format!("a page has 1 to {MOST}"));
+            self.note("limit", format!("limit is from 1 to {MOST}"));
         }
         Limit { limit, cursor: self.read("cursor") }
     }
@@ -100,7 +100,7 @@ impl Params {
         unknown.sort_unstable();
         for name in unknown {
             let shown: String = name.chars().take(60).collect();
-            self.note(&shown, format!("there is no parameter '{shown}'"));
+            self.note(&shown, format!("there is no parameter '{shown}' here; /api/v1/docs lists them"));
         }
         if self.wrong.is_empty() {
             return Ok(());

@@ -1,13 +1,14 @@
 //! What went wrong, as RFC 9457 problem details with a stable code. The one place that knows which failure has which
 //! status.
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::dashboard::Oops;
 use crate::service::{ServiceError, StoreError, Wrong};
 
 /// What went wrong.
@@ -119,7 +120,7 @@ fn of_store(error: &StoreError, detail: String) -> Problem {
         }
         StoreError::InUse { .. } => new(StatusCode::CONFLICT, "in_use", "It is still in use"),
         error => {
-            tracing::error!(%error, "a request failed");
+            tracing::error!(%error, "a request could not be answered: the database cannot be used");
             let problem =
                 new(StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", "The database cannot be used");
             Problem { retry_after: Some(5), ..problem }
@@ -145,8 +146,12 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Nothing is there.
-pub(super) async fn no_such_route(uri: Uri) -> Problem {
+/// Nothing is there. People are told so on a page.
+pub(super) async fn no_such_route(uri: Uri, headers: HeaderMap) -> Response {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    if accept.contains("text/html") && !uri.path().starts_with("/api/") {
+        return Oops::missing(uri.path()).into_response();
+    }
     let detail = format!("there is nothing at {}; /api/v1/openapi.json lists what there is", uri.path());
-    Problem::new(StatusCode::NOT_FOUND, "no_such_route", "There is nothing here", detail)
+    Problem::new(StatusCode::NOT_FOUND, "no_such_route", "There is nothing here", detail).into_response()
 }

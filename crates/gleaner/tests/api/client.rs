@@ -17,29 +17,29 @@ use crate::support::{Database, start};
 
 /// What came back.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) headers: reqwest::header::HeaderMap,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: reqwest::header::HeaderMap,
     /// The body as JSON; null where it is none.
-    pub(super) body: Value,
-    pub(super) text: String,
+    pub(crate) body: Value,
+    pub(crate) text: String,
 }
 
 impl Answer {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
     /// The body, where the status is as expected.
     #[track_caller]
-    pub(super) fn is(&self, status: u16) -> &Value {
+    pub(crate) fn is(&self, status: u16) -> &Value {
         assert_eq!(self.status, status, "{}", self.text);
         &self.body
     }
 
     /// The code of a problem with this status.
     #[track_caller]
-    pub(super) fn problem(&self, status: u16) -> &str {
+    pub(crate) fn problem(&self, status: u16) -> &str {
         self.is(status);
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.text);
         self.body["code"].as_str().unwrap()
@@ -47,14 +47,14 @@ impl Answer {
 }
 
 /// A running API.
-pub(super) struct Api {
-    pub(super) db: Database,
-    pub(super) clock: Arc<ManualClock>,
-    pub(super) service: Arc<Service>,
-    pub(super) actor: Actor,
-    pub(super) base: String,
+pub(crate) struct Api {
+    pub(crate) db: Database,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) service: Arc<Service>,
+    pub(crate) actor: Actor,
+    pub(crate) base: String,
     /// Grants everything.
-    pub(super) token: String,
+    pub(crate) token: String,
     client: reqwest::Client,
     stop: Arc<Notify>,
     server: JoinHandle<std::io::Result<()>>,
@@ -67,18 +67,18 @@ impl Drop for Api {
 }
 
 impl Api {
-    pub(super) async fn new(db: Database) -> Self {
+    pub(crate) async fn new(db: Database) -> Self {
         Self::with(db, &[]).await
     }
 
     /// With these settings, `key=value` each.
-    pub(super) async fn with(db: Database, settings: &[&str]) -> Self {
+    pub(crate) async fn with(db: Database, settings: &[&str]) -> Self {
         let clock = Arc::new(ManualClock::new(start()));
         Self::by_clock(db, settings, Arc::clone(&clock), clock).await
     }
 
     /// By another clock, which may be built on the one that can be set.
-    pub(super) async fn by_clock(
+    pub(crate) async fn by_clock(
         db: Database,
         settings: &[&str],
         clock: Arc<ManualClock>,
@@ -87,15 +87,8 @@ impl Api {
         let (config, store) = (config(settings), Arc::clone(&db.store));
         let service = Arc::new(Service::new(store, config, shown, Chance::seeded(1)));
         let actor = service.local().await.unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!("http://{}", listener.local_addr().unwrap());
-        let web = Web { service: Arc::clone(&service) };
         let stop = Arc::new(Notify::new());
-        let stopped = Arc::clone(&stop);
-        let server =
-            tokio::spawn(
-                async move { web::serve(listener, &web, async move { stopped.notified().await }).await },
-            );
+        let (base, server) = listen("127.0.0.1:0", &service, &stop).await;
         // Only the first of a process's tests installs it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         #[expect(clippy::disallowed_methods, reason = "a client of the API, not of the world")]
@@ -105,43 +98,52 @@ impl Api {
     }
 
     /// Stops the server, and waits until it has answered everybody.
-    pub(super) async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         self.stop.notify_one();
         (&mut self.server).await.unwrap().unwrap();
     }
 
+    /// Starts another server over the same database, at the same address.
+    pub(crate) async fn start_again(&mut self) {
+        let (store, clock) = (Arc::clone(&self.db.store), Arc::clone(&self.clock));
+        let config = self.service.config().clone();
+        self.service = Arc::new(Service::new(store, config, clock, Chance::seeded(2)));
+        let address = self.base.trim_start_matches("http://").to_owned();
+        self.server = listen(&address, &self.service, &self.stop).await.1;
+    }
+
     /// The use cases themselves, to set the scene.
-    pub(super) fn by(&self) -> By<'_> {
+    pub(crate) fn by(&self) -> By<'_> {
         self.service.by(&self.actor)
     }
 
     /// A token that grants so much.
-    pub(super) async fn token(&self, name: &str, scopes: &[Scope]) -> String {
+    pub(crate) async fn token(&self, name: &str, scopes: &[Scope]) -> String {
         token(&self.service, &self.actor, name, scopes).await
     }
 
-    pub(super) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, None, &[]).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(Method::POST, path, Some(body), &[]).await
     }
 
-    pub(super) async fn patch(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Answer {
         self.send(Method::PATCH, path, Some(body), &[]).await
     }
 
-    pub(super) async fn put(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
         self.send(Method::PUT, path, Some(body), &[]).await
     }
 
-    pub(super) async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.send(Method::DELETE, path, None, &[]).await
     }
 
     /// A request with the token that grants everything, below `/api/v1`.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -155,14 +157,14 @@ impl Api {
     }
 
     /// The same with a file of some type, or of none.
-    pub(super) async fn send_file(&self, method: Method, path: &str, kind: &str, file: Vec<u8>) -> Answer {
+    pub(crate) async fn send_file(&self, method: Method, path: &str, kind: &str, file: Vec<u8>) -> Answer {
         let request = self.client.request(method, format!("{}/api/v1{path}", self.base)).body(file);
         let request = if kind.is_empty() { request } else { request.header("content-type", kind) };
         Self::answer(request.bearer_auth(&self.token)).await
     }
 
     /// An answer that goes on for ever, to a reader with the token that grants everything.
-    pub(super) async fn open(&self, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
+    pub(crate) async fn open(&self, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
         let mut request = self.client.get(format!("{}/api/v1{path}", self.base));
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -171,7 +173,7 @@ impl Api {
     }
 
     /// A request as it is.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         &self,
         method: Method,
         path: &str,
@@ -195,6 +197,19 @@ impl Api {
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
         Answer { status, headers, body, text }
     }
+}
+
+/// Serves at an address until it is told to stop; tells where.
+async fn listen(
+    address: &str,
+    service: &Arc<Service>,
+    stop: &Arc<Notify>,
+) -> (String, JoinHandle<std::io::Result<()>>) {
+    let listener = TcpListener::bind(address).await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let (web, stopped) = (Web { service: Arc::clone(service) }, Arc::clone(stop));
+    let stopping = async move { stopped.notified().await };
+    (base, tokio::spawn(async move { web::serve(listener, &web, stopping).await }))
 }
 
 async fn token(service: &Service, actor: &Actor, name: &str, scopes: &[Scope]) -> String {

@@ -2,7 +2,7 @@
 
 mod access;
 mod around;
-mod client;
+pub(crate) mod client;
 mod doors;
 mod edits;
 mod events;

@@ -40,7 +40,10 @@ fn count(site: &Site) -> usize {
 fn a_list_is_imported_and_told_line_by_line(site: &Site) {
     site.place.write("list.opml", LIST);
     let run = site.run(&["import", "list.opml"]);
-    assert_eq!((run.code, run.err.as_str()), (1, "error: 2 could not be imported; the rest was\n"));
+    assert_eq!(
+        (run.code, run.err.as_str()),
+        (1, "error: 2 could not be imported, as told line by line; the rest was\n")
+    );
     insta::assert_snapshot!("imported", run.out);
     let again = site.run_with(&["import", "-", "--json"], LIST);
     let told: serde_json::Value = serde_json::from_str(&again.out).unwrap();
@@ -131,7 +134,7 @@ fn wrong_lists_are_told(site: &Site) {
     let deep =
         format!("<opml>{}<outline xmlUrl='https://deep.example/'/>", "<outline text='d'>".repeat(100_000));
     let told = site.run_with(&["import", "-"], &deep).ok();
-    assert_eq!(told, "added 1, 0 were there already, 0 are bad; made 1 collections\n");
+    assert_eq!(told, "added 1, 0 were there already, 0 are bad; made 1 collection\n");
 }
 
 #[test]

@@ -87,5 +87,8 @@ fn a_server_must_be_one() {
     site.serve();
     site.place.write("token", "abc");
     let refused = site.run(&["user", "list"]).failed(5);
-    assert_eq!(refused, "error: the access token is not valid, or not any more\n");
+    assert_eq!(
+        refused,
+        "error: the access token is not valid, or not any more; `gleaner token create NAME` makes one\n"
+    );
 }

@@ -44,7 +44,7 @@ fn sources_are_added_changed_and_removed(site: &Site) {
     assert!(usual["poll_interval_minutes"].is_null(), "{usual}");
     for (args, words) in [
         (&["edit", "1"][..], "say what is to change"),
-        (&["edit", "1", "--interval", "soon"], "--interval soon: it is a whole number, or default"),
+        (&["edit", "1", "--interval", "soon"], "--interval soon: it takes a whole number, auto or default"),
         (&["edit", "1", "--policy", "strict"], "there is no policy 'strict'"),
         (&["edit", "1", "--kind", "podcast"], "'podcast' is no kind of source"),
         (&["edit", "1", "--url", "ftp://a.example/"], "only http and https are polled"),

@@ -4,18 +4,26 @@ use sqlx::Row as _;
 
 use super::super::Row;
 use super::sources::pattern;
-use super::{Query, opt_time};
+use super::{Query, opt_time, push_ids};
 use crate::store::Host;
+
+const SELECT: &str = "SELECT h.id, h.name, h.slot, h.hold_until, h.next_due, h.lease_owner, h.lease_until, \
+    (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id) AS sources, \
+    (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id AND t.status IN ('failing', 'quarantined')) AS failing \
+    FROM hosts h";
+
+/// The query that reads hosts by id, in no order.
+pub(super) fn by_ids(ids: &[i64]) -> Query {
+    let mut query = Query::new(SELECT);
+    query.push(" WHERE h.id IN ");
+    push_ids(&mut query, ids);
+    query
+}
 
 /// The query that lists hosts.
 pub(super) fn list(text: Option<&str>, after: Option<i64>, limit: u32) -> Query {
-    let mut query = Query::new(
-        "SELECT h.id, h.name, h.slot, h.hold_until, h.next_due, h.lease_owner, h.lease_until, \
-             (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id) AS sources, \
-             (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id \
-                 AND t.status IN ('failing', 'quarantined')) AS failing \
-         FROM hosts h WHERE h.id > ",
-    );
+    let mut query = Query::new(SELECT);
+    query.push(" WHERE h.id > ");
     query.push_bind(after.unwrap_or(0));
     if let Some(text) = text {
         query.push(" AND LOWER(h.name) LIKE ").push_bind(pattern(text)).push(" ESCAPE '\\'");

@@ -10,12 +10,12 @@ use sqlx::Row as _;
 use super::super::{LOCK, Row};
 use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
-use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
+use super::packed::{SOURCE_TABLES, end_sources, listing, select_listed, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
-use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, with_values};
+use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
 use crate::store::{
-    Created, GoesBy, Held, Host, HostKey, NewSource, Result, Source, SourceEdit, SourceFilter,
-    SourceSettings, Sources, StoreError,
+    Created, GoesBy, Held, Host, HostKey, HostOrder, Listing, NewSource, Place, Result, Sorted, Source,
+    SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn,
 };
 
 /// Policies, kinds and statuses are few; names that config no longer has could be many.
@@ -58,11 +58,42 @@ impl Sources for Sql {
     }
 
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>> {
-        let mut found = self.read_sources(list(filter, after, limit)).await?;
+        let mut found = self.read_sources(list(select_sources(), filter, after, limit)).await?;
         if !found.is_sorted_by_key(|source| source.id) {
             found.sort_unstable_by_key(|source| source.id);
         }
         Ok(found)
+    }
+
+    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Listing> {
+        let row = self.row(list(select_listed(), filter, after, limit)).await?;
+        row.as_ref().map_or(Ok(Listing::default()), listing).map_err(|error| self.fail(error))
+    }
+
+    async fn sources_sorted(
+        &self,
+        filter: &SourceFilter,
+        order: Sorted<SourceOrder>,
+        turn: &Turn,
+        limit: u32,
+    ) -> Result<Vec<(Place, Source)>> {
+        let places = self.places(ordered::sources(filter, order, turn, limit), turn).await?;
+        let mut found = HashMap::with_capacity(places.len());
+        for piece in id_pieces(&places.iter().map(|place| place.id).collect::<Vec<_>>()) {
+            let mut query = select_sources();
+            query.push(" WHERE s.id IN ");
+            push_ids(&mut query, piece);
+            end_sources(&mut query);
+            found.extend(self.read_sources(query).await?.into_iter().map(|source| (source.id, source)));
+        }
+        // One that was deleted in between is left out.
+        let with = |place: Place| found.remove(&place.id).map(|source| (place, source));
+        Ok(places.into_iter().filter_map(with).collect())
+    }
+
+    async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64> {
+        let found = self.all(ordered::count(filter, most), |row| row.try_get::<i64, _>(0)).await?;
+        Ok(found.first().map_or(0, |count| u64::try_from(*count).unwrap_or(0)))
     }
 
     async fn count_by_status(&self) -> Result<Vec<(Status, u64)>> {
@@ -109,6 +140,23 @@ impl Sources for Sql {
         self.all(super::hosts::list(text, after, limit), super::hosts::host).await
     }
 
+    async fn hosts_sorted(
+        &self,
+        text: Option<&str>,
+        order: Sorted<HostOrder>,
+        turn: &Turn,
+        limit: u32,
+    ) -> Result<Vec<(Place, Host)>> {
+        let places = self.places(ordered::hosts(text, order, turn, limit), turn).await?;
+        let mut found = HashMap::with_capacity(places.len());
+        for piece in id_pieces(&places.iter().map(|place| place.id).collect::<Vec<_>>()) {
+            let read = self.all(super::hosts::by_ids(piece), super::hosts::host).await?;
+            found.extend(read.into_iter().map(|host| (host.id, host)));
+        }
+        let with = |place: Place| found.remove(&place.id).map(|host| (place, host));
+        Ok(places.into_iter().filter_map(with).collect())
+    }
+
     async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>> {
         let query = Query::new("SELECT policy, COUNT(*) FROM sources GROUP BY policy");
         self.all(query, |row| Ok((row.try_get(0)?, u64::try_from(row.try_get::<i64, _>(1)?).unwrap_or(0))))
@@ -144,10 +192,19 @@ pub(super) fn pattern(text: &str) -> String {
 
 impl Sql {
     /// The sources that a query of [`select_sources`] finds.
-    async fn read_sources(&self, mut query: Query) -> Result<Vec<Source>> {
-        let row = query.build().fetch_one(&self.read).await.map_err(|error| self.fail(error))?;
+    async fn read_sources(&self, query: Query) -> Result<Vec<Source>> {
+        let Some(row) = self.row(query).await? else { return Ok(Vec::new()) };
         let found = sources(&row).map_err(|error| self.fail(error))?;
         Ok(found.into_iter().map(|(_, source)| source).collect())
+    }
+
+    /// The places that a query of [`ordered`] finds, in the order of the list.
+    async fn places(&self, query: Query, turn: &Turn) -> Result<Vec<Place>> {
+        let mut places = self.all(query, ordered::place).await?;
+        if matches!(turn, Turn::Before(_)) {
+            places.reverse();
+        }
+        Ok(places)
     }
 
     /// The source of a collection that has this canonical URL.
@@ -163,13 +220,20 @@ pub(super) fn not_found(id: i64) -> StoreError {
     StoreError::NotFound { entity: "source", key: id.to_string() }
 }
 
-/// The query that lists sources.
-pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Query {
+/// The query that lists sources, from its beginning on.
+pub(super) fn list(mut query: Query, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Query {
     // By the table whose index leads to what is looked for, so that nothing is sorted.
     let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
     let id = if by_setting { "s.id" } else { "t.source_id" };
-    let mut query = select_sources();
     query.push(format!(" WHERE {id} > ")).push_bind(after.unwrap_or(0));
+    push_filter(&mut query, filter);
+    query.push(format!(" ORDER BY {id} LIMIT ")).push(i64::from(limit));
+    end_sources(&mut query);
+    query
+}
+
+/// What a list is limited to; `s` and `t` are settings and state.
+pub(super) fn push_filter(query: &mut Query, filter: &SourceFilter) {
     if let Some(status) = filter.status {
         query.push(" AND t.status = ").push_bind(status.name());
     }
@@ -180,7 +244,10 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
         query.push(" AND s.collection_id = ").push_bind(collection_id);
     }
     if let Some(host) = &filter.host {
-        query.push(" AND h.name = ").push_bind(host.as_str());
+        query
+            .push(" AND t.host_id IN (SELECT id FROM hosts WHERE name = ")
+            .push_bind(host.as_str())
+            .push(")");
     }
     if let Some(text) = &filter.text {
         let pattern = pattern(text);
@@ -214,9 +281,6 @@ pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Que
             .push_bind(ms(now))
             .push(")");
     }
-    query.push(format!(" ORDER BY {id} LIMIT ")).push(i64::from(limit));
-    end_sources(&mut query);
-    query
 }
 
 async fn create(tx: &mut Tx, sources: &[NewSource], now: Time) -> sqlx::Result<Vec<Created>> {

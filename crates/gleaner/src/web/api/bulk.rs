@@ -100,7 +100,7 @@ async fn bulk(whoever: As, Json(bulk): Json<Bulk>) -> Result<Json<Each>, Problem
         _ => return Err(ServiceError::invalid("ids", "say which sources: either ids or filter").into()),
     };
     let done = whoever.by().bulk(&of, action).await?;
-    let one = |(id, done): (i64, Result<(), ServiceError>)| One {
+    let one = |(id, done): (i64, Result<_, ServiceError>)| One {
         id,
         ok: done.is_ok(),
         problem: done.err().map(Problem::from),

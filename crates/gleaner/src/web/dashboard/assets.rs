@@ -21,13 +21,15 @@ macro_rules! asset {
     };
 }
 
-static ASSETS: [Asset; 6] = [
+static ASSETS: [Asset; 8] = [
     asset!("app.css", "text/css; charset=utf-8"),
     asset!("app.js", "text/javascript; charset=utf-8"),
     asset!("htmx-2.0.11.min.js", "text/javascript; charset=utf-8"),
     asset!("import.js", "text/javascript; charset=utf-8"),
     asset!("settings.js", "text/javascript; charset=utf-8"),
+    asset!("sources.js", "text/javascript; charset=utf-8"),
     asset!("icon.svg", "image/svg+xml"),
+    asset!("source.js", "text/javascript; charset=utf-8"),
 ];
 
 /// Where an asset is, as it is now.

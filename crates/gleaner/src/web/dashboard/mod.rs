@@ -4,18 +4,28 @@
 //! work as plain links and forms; a script makes them live. Absent on purpose: inline styles and scripts, anything from
 //! another site, and a build of its own.
 
+mod add;
 mod api_page;
 mod assets;
+mod bulk;
+mod edit;
+mod form;
 mod given;
+mod hosts;
 mod import;
 mod live;
 mod oops;
 mod overview;
+mod paging;
+mod plan;
 mod policies;
 mod posts;
 mod session;
 mod settings;
 mod shell;
+mod source;
+mod sources;
+mod timeline;
 mod webhooks;
 mod words;
 
@@ -42,6 +52,17 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
     Router::new()
         .route("/", get(overview::page))
         .route("/live", get(live::follow))
+        .route("/sources", get(sources::page))
+        .route("/sources/bulk", get(bulk::back).post(bulk::act))
+        .route("/hosts", get(hosts::page))
+        .route("/sources/{id}", get(source::page))
+        .route("/sources/{id}/poll", post(source::poll))
+        .route("/sources/{id}/act", post(source::act))
+        .route("/sources/{id}/edit", get(edit::page).post(edit::save))
+        .route("/sources/{id}/edit/check", post(edit::check))
+        .route("/sources/{id}/edit/preview", post(edit::preview))
+        .route("/add", get(add::page).post(add::look))
+        .route("/add/save", post(add::save))
         .route("/logout", post(session::log_out))
         .merge(posts::routes())
         .merge(policies::routes())

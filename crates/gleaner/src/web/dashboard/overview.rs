@@ -1,12 +1,14 @@
 //! The first page: is everything all right, what is not and why, what did we get.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use gleaner_core::health::Status;
 use gleaner_core::time::Time;
 
 use super::words::{self, Change, count, grouped};
-use super::{Oops, Page, Shell, Visit};
-use crate::service::{Activity, Overview, Post, Source};
+use super::{Oops, Page, Shell, Visit, sources};
+use crate::service::{Activity, Overview, Post, Source, SourceName};
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -78,6 +80,9 @@ struct Bar {
 struct Latest {
     id: i64,
     title: String,
+    source_id: i64,
+    /// What its source is called.
+    source: String,
     at: Time,
 }
 
@@ -85,6 +90,8 @@ pub(super) async fn page(visit: Visit) -> Result<Page<OverviewPage>, Oops> {
     let overview = visit.by().overview().await?;
     let total = overview.counts.iter().map(|(_, count)| count).sum();
     let needs = needs(&overview);
+    let ids: Vec<i64> = overview.posts.iter().map(|post| post.source_id).collect();
+    let names = visit.by().source_names(&ids).await?;
     let Overview { counts, activity, changes, posts, .. } = overview;
     Ok(Page(OverviewPage {
         shell: visit.shell("overview"),
@@ -94,7 +101,7 @@ pub(super) async fn page(visit: Visit) -> Result<Page<OverviewPage>, Oops> {
         polls: plot(&activity, |hour| (hour.polls, hour.failed), "poll"),
         posts: plot(&activity, |hour| (hour.posts, 0), "post"),
         changes: changes.into_iter().map(Change::from).collect(),
-        latest: posts.into_iter().map(latest).collect(),
+        latest: posts.into_iter().map(|post| latest(post, &names)).collect(),
     }))
 }
 
@@ -123,13 +130,10 @@ fn needs(overview: &Overview) -> Vec<Need> {
 
 fn waiting(source: &Source) -> Need {
     let settings = &source.settings;
-    let disabled = source.health.disabled.as_ref().and_then(|disabled| disabled.reason.clone());
-    let set_aside = source.health.quarantine.as_ref().map(|held| held.reason.clone());
-    let message = source.health.failing.as_ref().map(|row| row.message.clone());
-    let why = message.or(disabled).or(set_aside).unwrap_or_else(|| "it is not polled any more".to_owned());
+    let why = sources::why(source).unwrap_or_else(|| "it is not polled any more".to_owned());
     Need {
         link: format!("/sources/{}", source.id),
-        what: settings.name.clone().unwrap_or_else(|| words::short(&settings.url)),
+        what: sources::name_of(settings.name.as_deref(), &settings.url),
         why,
     }
 }
@@ -184,9 +188,16 @@ fn plot(hours: &[Activity], of: impl Fn(&Activity) -> (i64, i64), noun: &str) ->
     }
 }
 
-fn latest(post: Post) -> Latest {
+fn latest(post: Post, names: &HashMap<i64, SourceName>) -> Latest {
+    let source = names.get(&post.source_id).map(|one| sources::name_of(one.name.as_deref(), &one.url));
     let content = post.content;
     let title = content.title.filter(|title| !title.trim().is_empty());
     let title = title.unwrap_or_else(|| content.body.chars().take(80).collect());
-    Latest { id: post.id, title, at: post.created_at }
+    Latest {
+        id: post.id,
+        title,
+        source_id: post.source_id,
+        source: source.unwrap_or_default(),
+        at: post.created_at,
+    }
 }

@@ -11,7 +11,7 @@ use gleaner_core::time::Span;
 use serde::Deserialize;
 
 use super::shell::LetIn;
-use super::{Oops, Page, Visit, assets};
+use super::{Oops, Page, Visit, assets, words};
 use crate::config::secret::Secret;
 use crate::service::{Login, ServiceError};
 use crate::web::Web;
@@ -174,19 +174,11 @@ pub(super) async fn log_in(State(web): State<Web>, headers: HeaderMap, Form(give
             } else {
                 StatusCode::UNAUTHORIZED
             };
-            let page = LoginPage { code: None, next, wrong: Some(words_of(&error)), name };
+            let page = LoginPage { code: None, next, wrong: Some(words::sentence(&error.to_string())), name };
             (status, Page(page)).into_response()
         }
         Err(error) => Oops::from(error).into_response(),
     }
-}
-
-/// A message as a sentence.
-fn words_of(error: &ServiceError) -> String {
-    let text = error.to_string();
-    let mut chars = text.chars();
-    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
-    format!("{first}{}.", chars.as_str().trim_end_matches('.'))
 }
 
 /// Logs out.

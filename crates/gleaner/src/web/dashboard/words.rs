@@ -1,9 +1,10 @@
 //! How things are said on pages: times, counts, and what happened.
 
+use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
 use serde_json::Value;
 
-use crate::service::Told;
+use crate::service::{Post, Told};
 
 const WEEKDAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 const DAY: i64 = 86_400_000;
@@ -54,6 +55,11 @@ pub(super) fn count(number: u64, one: &str) -> String {
     }
 }
 
+/// The same of things that are at hand.
+pub(super) fn many(number: &usize, one: &str) -> String {
+    count(*number as u64, one)
+}
+
 /// `12,345`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -81,6 +87,43 @@ pub(super) fn short(url: &str) -> String {
 pub(super) fn web_link(url: &str) -> Option<&str> {
     let parsed = url::Url::parse(url).ok()?;
     matches!(parsed.scheme(), "http" | "https").then_some(url)
+}
+
+/// A message as a sentence; an address that it begins with stays as it is.
+pub(super) fn sentence(text: &str) -> String {
+    let text = text.trim();
+    let is_address = text.split_whitespace().next().is_some_and(|word| word.contains("://"));
+    let mut chars = text.chars();
+    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    let text = if is_address { text.to_owned() } else { format!("{first}{}", chars.as_str()) };
+    if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
+}
+
+/// What a post is called: its title, else how its text begins.
+pub(super) fn title_of(post: &Post) -> String {
+    title_or(post.content.title.as_deref(), &post.content.body)
+}
+
+/// A title, or what stands for one.
+pub(super) fn title_or(title: Option<&str>, other: &str) -> String {
+    let title = title.map(str::trim).filter(|title| !title.is_empty()).unwrap_or(other);
+    let shown: String = title.chars().take(160).collect();
+    if shown.trim().is_empty() { "(without a title)".to_owned() } else { shown }
+}
+
+/// A text, or a word that there is none.
+pub(super) fn or_nothing(text: &str) -> &str {
+    if text.is_empty() { "nothing" } else { text }
+}
+
+/// What a kind of source is, for people.
+pub(super) const fn kind(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Feed => "a feed",
+        Kind::Website => "a page whose text changes",
+        Kind::Watchlist => "an index page whose links are followed",
+        Kind::X => "a timeline on X",
+    }
 }
 
 /// Something that changed, in words.
@@ -160,5 +203,18 @@ mod tests {
             ("1 source".into(), "12,345 sources".into())
         );
         assert_eq!(short("https://www.example.org/feed/"), "example.org/feed");
+        assert_eq!(sentence("it is there already"), "It is there already.");
+        assert_eq!(sentence("https://a.example/: gone"), "https://a.example/: gone.");
+    }
+
+    #[test]
+    fn only_the_web_is_linked_to() {
+        for url in ["https://a.example/", "HTTP://a.example"] {
+            assert_eq!(web_link(url), Some(url));
+        }
+        for url in ["javascript:alert(1)//https://", "data:text/html,x", "//a.example", "x", ""] {
+            assert_eq!(web_link(url), None, "{url}");
+        }
+        assert_eq!(web_link("javascript://%0aalert(1)"), None);
     }
 }

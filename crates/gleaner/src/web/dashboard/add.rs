@@ -1,0 +1,188 @@
+//! Adding a source: whatever is pasted is looked at, what it could be is offered with what would be found, and only
+//! what is chosen is stored.
+
+use askama::Template;
+use axum::extract::{Form, Query};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use gleaner_core::source::Kind;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::form::Sent;
+use super::{Oops, Page, Shell, Visit, session, words};
+use crate::service::{Checks, Collection, Offer, ServiceError, SourceFields, StoreError, Wrong};
+
+/// So many offers of a form are read.
+const MOST_OFFERS: usize = 50;
+
+#[derive(Template)]
+#[template(path = "add.html")]
+struct AddPage {
+    shell: Shell,
+    url: String,
+    /// Why it cannot be looked at.
+    wrong: Option<String>,
+    /// What was found; none: nothing was looked at yet.
+    found: Option<Found>,
+    usual_interval: String,
+    collections: Vec<Collection>,
+}
+
+/// What was found, and what is to be made of it.
+#[derive(Default)]
+struct Found {
+    offers: Vec<Offer>,
+    notes: Vec<String>,
+    choice: usize,
+    name: String,
+    collection_id: i64,
+    interval: String,
+    backfill: bool,
+    full_content: bool,
+    wrongs: Vec<Wrong>,
+    /// The collection has it already, as this source.
+    exists: Option<i64>,
+}
+
+impl Found {
+    fn wrong(&self, name: &str) -> String {
+        let lines = self.wrongs.iter().filter(|wrong| wrong.field == name);
+        lines.map(|wrong| words::sentence(&wrong.message)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn headline(&self) -> &'static str {
+        let feeds = self.offers.iter().filter(|offer| offer.kind == Kind::Feed).count();
+        match self.offers.first().map(|offer| (offer.kind, offer.is_read)) {
+            Some((Kind::Feed, true)) if self.offers.len() == 1 => "It is a feed",
+            Some((Kind::Feed, _)) if feeds > 1 => "It is a page that names feeds",
+            Some((Kind::Feed, true)) => "It is a page that names a feed",
+            Some((Kind::Watchlist, _)) => "It is an index page",
+            Some((Kind::Website, _)) => "It is a page",
+            Some((Kind::X, _)) => "It is a timeline on X",
+            _ => "It could not be read",
+        }
+    }
+}
+
+async fn form(visit: &Visit, url: String) -> Result<AddPage, Oops> {
+    Ok(AddPage {
+        shell: visit.shell("add"),
+        url,
+        wrong: None,
+        found: None,
+        usual_interval: visit.web.service.config().source.poll_interval.as_mins().to_string(),
+        collections: visit.by().collections().await?,
+    })
+}
+
+/// What is in the address: a URL is put into the form, and looked at only when somebody says so.
+#[derive(Deserialize)]
+pub(super) struct Pasted {
+    url: Option<String>,
+}
+
+pub(super) async fn page(visit: Visit, Query(pasted): Query<Pasted>) -> Result<Response, Oops> {
+    Ok(Page(form(&visit, pasted.url.unwrap_or_default()).await?).into_response())
+}
+
+/// Looks at what was pasted; nothing is stored.
+pub(super) async fn look(visit: Visit, Form(sent): Form<Sent>) -> Result<Response, Oops> {
+    // A feed among those that a page names is looked at by its own button.
+    let url = sent.get("look").or_else(|| sent.get("url")).cloned().unwrap_or_default();
+    let page = form(&visit, url.clone()).await?;
+    let look = match visit.by().look_at(&url).await {
+        Ok(look) => look,
+        Err(
+            error @ (ServiceError::Invalid(_)
+            | ServiceError::Unreachable { .. }
+            | ServiceError::Unreadable { .. }
+            | ServiceError::Conflict { .. }),
+        ) => {
+            let wrong = Some(words::sentence(&error.to_string()));
+            // Nothing failed: the answer is that there is nothing to add.
+            return Ok(Page(AddPage { wrong, ..page }).into_response());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let name = look.offers.first().and_then(|offer| offer.title.clone()).unwrap_or_default();
+    let usual = page.collections.iter().find(|one| one.name == "default").or(page.collections.first());
+    let found = Found {
+        name,
+        collection_id: usual.map_or(0, |one| one.id),
+        backfill: true,
+        offers: look.offers,
+        notes: look.notes,
+        ..Found::default()
+    };
+    Ok(Page(AddPage { found: Some(found), ..page }).into_response())
+}
+
+/// Stores what was chosen.
+pub(super) async fn save(visit: Visit, Form(sent): Form<Sent>) -> Result<Response, Oops> {
+    let mut found = chosen(&sent);
+    let Some(offer) = found.offers.get(found.choice) else {
+        return Err(ServiceError::invalid("choice", "choose what is to be added").into());
+    };
+    // The name of the first is no name that somebody gave another.
+    let given_title = found.offers.first().and_then(|first| first.title.as_deref()).unwrap_or_default();
+    if found.choice > 0 && found.name == given_title {
+        found.name = offer.title.clone().unwrap_or_default();
+    }
+    let (fields, checks) = fields(&found, offer);
+    let (status, wrongs, exists) = match visit.by().create_source(&fields, checks).await {
+        Ok(source) => {
+            let to = format!("/sources/{}", source.id);
+            return Ok(session::go(&visit.web, &to, "Added; it is polled at once."));
+        }
+        Err(ServiceError::Invalid(wrongs)) => (StatusCode::UNPROCESSABLE_ENTITY, wrongs, None),
+        Err(ServiceError::Store(StoreError::Duplicate { id, .. })) => (StatusCode::CONFLICT, Vec::new(), id),
+        Err(error) => return Err(error.into()),
+    };
+    let page = form(&visit, sent.get("url").cloned().unwrap_or_default()).await?;
+    let found = Some(Found { wrongs, exists, ..found });
+    Ok((status, Page(AddPage { found, ..page })).into_response())
+}
+
+/// What the form says, with the offers that it carries along; what would be found in them it does not.
+fn chosen(sent: &Sent) -> Found {
+    let text = |name: &str| sent.get(name).map(|text| text.trim().to_owned()).unwrap_or_default();
+    let offer = |n: usize| {
+        let (kind, url) = (sent.get(&format!("kind_{n}"))?, sent.get(&format!("url_{n}"))?);
+        let title = Some(text(&format!("title_{n}"))).filter(|title| !title.is_empty());
+        let (url, entries, notes) = (url.clone(), Vec::new(), Vec::new());
+        Some(Offer { kind: kind.parse().ok()?, url, title, entries, total: 0, is_read: false, notes })
+    };
+    Found {
+        offers: (0..MOST_OFFERS).map_while(offer).collect(),
+        choice: text("choice").parse().unwrap_or(0),
+        name: text("name"),
+        collection_id: text("collection_id").parse().unwrap_or(0),
+        interval: text("poll_interval_minutes"),
+        backfill: sent.contains_key("backfill"),
+        full_content: sent.contains_key("full_content"),
+        ..Found::default()
+    }
+}
+
+fn fields(found: &Found, offer: &Offer) -> (SourceFields, Checks) {
+    let interval = match found.interval.as_str() {
+        "" => Value::Null,
+        text => text.parse::<u64>().map_or_else(|_| text.into(), Value::from),
+    };
+    let object: Map<String, Value> = [
+        ("url", offer.url.clone().into()),
+        ("kind", json!(offer.kind)),
+        ("name", found.name.clone().into()),
+        ("collection_id", found.collection_id.into()),
+        ("poll_interval_minutes", interval),
+        ("backfill", found.backfill.into()),
+        ("full_content", (found.full_content && offer.kind == Kind::Feed).into()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .collect();
+    let mut checks = Checks::default();
+    let fields = SourceFields::read(&object, &mut checks);
+    (fields, checks)
+}

@@ -102,7 +102,7 @@ async fn what_is_no_list_is_told(db: Database) {
         .has("value=\"https://a.example/\"")
         .has("xmlUrl=&#39;https://a.example/&#39;");
     let bad = visitor.post("/import", &[("url", "gopher://x")]).await.is(422);
-    bad.has("aria-invalid=true").has("value=\"gopher://x\"").has("http:// or https://");
+    bad.has("aria-invalid=true").has("value=\"gopher://x\"").has("only http and https are polled");
     let job = visitor.post("/import", &[("list", "<html></html>")]).await.to();
     ended(&visitor, &job)
         .await

@@ -23,7 +23,7 @@ fn structure_stays_and_what_acts_goes() {
         ("<iframe srcdoc='<script>alert(1)</script>'></iframe>", ""),
         ("<style>*{display:none}</style>x", "x"),
         ("<svg onload=alert(1)><a xlink:href='javascript:alert(1)'>y</a></svg>x", "x"),
-        ("<math><mi//xlink:href=\"data:x,<script>alert(4)</script>\">x", "x"),
+        ("<math><mi//xlink:href=\"data:x,<script>alert(4)</script>\">x", ""),
         ("<base href=https://evil.example>x", "x"),
         ("<meta http-equiv=refresh content='0;url=https://evil.example'>x", "x"),
         ("<object data=x></object><embed src=x>x", "x"),

@@ -63,7 +63,7 @@ impl Given {
     }
 
     /// The form with why it was refused, where that is for the one who filled it in.
-    pub(super) fn refused_by(mut self, error: ServiceError) -> Result<Self, Oops> {
+    pub(super) fn refused_by(mut self, error: ServiceError) -> Result<Self, ServiceError> {
         match error {
             ServiceError::Invalid(wrong) => self.wrong.extend(wrong),
             ServiceError::Store(StoreError::Duplicate { entity, .. }) => {
@@ -72,7 +72,7 @@ impl Given {
             error @ (ServiceError::Conflict { .. } | ServiceError::Store(StoreError::InUse { .. })) => {
                 self.refused = Some(sentence(&error.to_string()));
             }
-            error => return Err(error.into()),
+            error => return Err(error),
         }
         Ok(self)
     }

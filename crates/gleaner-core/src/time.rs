@@ -49,10 +49,60 @@ impl Time {
         Time(self.0.div_euclid(3_600_000).saturating_add(1).saturating_mul(3_600_000))
     }
 
+    /// What [`fmt::Display`] shows, digit by digit, which takes a third of the time: the bytes and how many of them
+    /// count. None where the year has not four digits, or is the last that has.
+    fn digits(self) -> Option<([u8; 24], usize)> {
+        let (seconds, ms) = (self.0.div_euclid(1000), self.0.rem_euclid(1000));
+        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (year, month, day) = civil(days);
+        if !(1000..9999).contains(&year) {
+            return None;
+        }
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let pairs = [
+            (0, year / 100),
+            (2, year % 100),
+            (5, month),
+            (8, day),
+            (11, second / 3600),
+            (14, second / 60 % 60),
+            (17, second % 60),
+            (20, ms / 10),
+        ];
+        for (place, number) in pairs {
+            // Each has two digits, so the casts keep the value.
+            text[place] += (number / 10) as u8;
+            text[place + 1] += (number % 10) as u8;
+        }
+        text[22] += (ms % 10) as u8;
+        // A fraction ends with its last digit that says something.
+        let end = match ms {
+            0 => 19,
+            _ if ms % 100 == 0 => 21,
+            _ if ms % 10 == 0 => 22,
+            _ => 23,
+        };
+        text[end] = b'Z';
+        Some((text, end + 1))
+    }
+
     /// Reads an RFC 3339 time.
     pub fn parse(text: &str) -> Option<Time> {
         text.parse::<jiff::Timestamp>().ok().map(|t| Time(t.as_millisecond()))
     }
+}
+
+/// Year, month and day of so many days after 1970-01-01. Years begin in March here, so that a leap day is the last of
+/// its year; 400 of them are an era of 146,097 days.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + later, month, day)
 }
 
 impl Span {
@@ -157,7 +207,13 @@ impl fmt::Display for Span {
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
+        // Answers of the API are full of times.
+        let digits = self.digits();
+        let text = digits.as_ref().and_then(|(text, length)| std::str::from_utf8(&text[..*length]).ok());
+        match text {
+            Some(text) => to.serialize_str(text),
+            None => to.collect_str(self),
+        }
     }
 }
 
@@ -235,6 +291,18 @@ mod tests {
         let before_epoch = Time::parse("1969-12-31T23:59:59Z").unwrap();
         assert_eq!((before_epoch.weekday(), before_epoch.hour()), (2, 23));
         assert_eq!(sunday.to_string(), "2026-11-15T08:12:50Z");
+    }
+
+    #[test]
+    fn times_are_written_as_they_are_shown() {
+        let day = 86_400_000;
+        // Every day of five centuries, each at another second; then the ends of what has four digits, and beyond.
+        let days = (-150_000_i64..50_000).map(|n| n * day + n.rem_euclid(86_400) * 1000 + n.rem_euclid(1000));
+        let ends = [-30_610_224_000_000, -30_610_224_001_000, 253_402_300_799_000, 253_402_300_800_000];
+        for ms in days.chain(ends).chain([1, 999, 1500, -1, i64::MIN, i64::MAX]) {
+            let time = Time::from_millis(ms);
+            assert_eq!(serde_json::to_string(&time).unwrap(), format!("\"{time}\""));
+        }
     }
 
     #[test]

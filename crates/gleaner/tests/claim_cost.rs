@@ -37,6 +37,8 @@ async fn a_claim_on_sqlite_costs_what_is_due() {
     let plans = large.store.query_plans().await.unwrap();
     let tables = ["hosts", "s", "t", "h", "source_state", "article_work", "seen", "posts"];
     check_plans(&plans, |line| tables.iter().any(|table| line.trim() == format!("SCAN {table}")));
+    let (_, events) = plans.iter().find(|(name, _)| *name == "list a source's events").unwrap();
+    assert!(events.contains("outbox_source"), "{events}");
     check(small.store.as_ref(), large.store.as_ref()).await;
 }
 

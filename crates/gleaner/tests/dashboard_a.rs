@@ -231,6 +231,10 @@ async fn a_list_is_filtered_and_sorted_by_its_address(db: Database) {
         ("collection=1&status=&kind=&q=+&sort=added", vec![b, a, c]),
         ("collection=77", vec![]),
         ("waits=person", vec![]),
+        ("error=not_found&policy=standard&sort=address", vec![b]),
+        ("error=timeout", vec![]),
+        ("policy=standard", vec![c, a, b]),
+        ("policy=nobody&sort=next_poll", vec![]),
         ("sort=nonsense&unknown=1&after=nonsense", vec![c, a, b]),
     ] {
         let page = visitor.get(&format!("/sources?{query}")).await;
@@ -238,7 +242,7 @@ async fn a_list_is_filtered_and_sorted_by_its_address(db: Database) {
     }
     let page = visitor.get("/sources?status=failing&q=b.ex&sort=address").await;
     page.has("<option value=\"failing\" selected>").has("<option value=\"address\" selected>");
-    for query in ["status=ill", "kind=book", "collection=default"] {
+    for query in ["status=ill", "kind=book", "collection=default", "error=odd"] {
         assert_eq!(visitor.get(&format!("/sources?{query}")).await.status, 422, "{query}");
     }
 }

@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each part, and the parts it must not name.
-const FORBIDDEN: [(&str, &[&str]); 11] = [
-    ("fetch", &["read", "store", "engine", "service", "web", "cli"]),
-    ("read", &["fetch", "store", "engine", "service", "web", "cli"]),
-    ("store", &["fetch", "read", "engine", "service", "web", "cli"]),
-    ("engine", &["service", "web", "cli"]),
-    ("service", &["web", "cli"]),
-    ("web", &["store", "cli"]),
+const FORBIDDEN: [(&str, &[&str]); 12] = [
+    ("fetch", &["read", "store", "engine", "service", "web", "cli", "demo"]),
+    ("read", &["fetch", "store", "engine", "service", "web", "cli", "demo"]),
+    ("store", &["fetch", "read", "engine", "service", "web", "cli", "demo"]),
+    ("engine", &["service", "web", "cli", "demo"]),
+    ("service", &["web", "cli", "demo"]),
+    ("web", &["store", "cli", "demo"]),
     ("cli", &["store"]),
-    ("config", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
-    ("vault", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
-    ("metrics", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
-    ("clock", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
+    // Only its command names the demo: no server that runs for real has anything of it.
+    ("demo", &["store", "web", "cli"]),
+    ("config", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
+    ("vault", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
+    ("metrics", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
+    ("clock", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
 ];
 
 /// What the core must never depend on, directly or not.

@@ -224,6 +224,8 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_unnumbered ON outbox (id) WHERE seq IS NULL;
 -- What happened to sources and the like is rare among posts, and asked for without them.
 CREATE INDEX outbox_rare ON outbox (seq) WHERE kind NOT IN ('post.created', 'post.updated');
+-- A source's own, which are few among all.
+CREATE INDEX outbox_source ON outbox (source_id, seq) WHERE seq IS NOT NULL;
 
 -- Events up to last_seq are done with. A lease lets one process at a time send.
 CREATE TABLE webhooks (

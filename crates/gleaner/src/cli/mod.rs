@@ -10,6 +10,7 @@ mod collection;
 mod completions;
 mod config;
 mod context;
+mod demo;
 mod doctor;
 mod edit;
 mod events;
@@ -89,6 +90,8 @@ struct Global {
 enum Command {
     /// Poll what is due, until told to stop
     Serve(serve::Args),
+    /// Look at gleaner at work: a small internet of its own, by a fast clock; leaves nothing behind
+    Demo(demo::Args),
     /// Look at a URL: what would be stored of it, and what skipped; stores nothing
     Try(try_url::Args),
     /// Find the article of a page: its text, title, author and date; stores nothing
@@ -186,11 +189,16 @@ fn run(cli: Cli, mut env: Env) -> Result<(), Failure> {
     // The one variable besides the config file's that is no setting.
     let token = env.remove(TOKEN_VARIABLE).filter(|token| !token.is_empty()).map(Secret::new);
     let Global { config, set, server, token_file } = cli.global;
-    let loaded = match (load::config(config.as_ref(), &set, env), &cli.command) {
-        (Err(Failure::Config(why)), Command::Doctor(args)) => {
-            return doctor::of_config(args, &why, &mut io::stdout());
-        }
-        (loaded, _) => loaded?,
+    // Declared before all that may write there: it goes last.
+    let place = matches!(cli.command, Command::Demo(_)).then(demo::place).transpose()?;
+    let loaded = match (&place, &cli.command) {
+        (Some(place), _) => demo::settings(place, &set)?,
+        (None, command) => match (load::config(config.as_ref(), &set, env), command) {
+            (Err(Failure::Config(why)), Command::Doctor(args)) => {
+                return doctor::of_config(args, &why, &mut io::stdout());
+            }
+            (loaded, _) => loaded?,
+        },
     };
     for warning in &loaded.warnings {
         complain(&format!("warning: {warning}"));
@@ -207,6 +215,7 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
         Command::Config(args) => config::run(args, context),
         Command::Policy(args) => policy::run(args, context),
         Command::Serve(args) => serve::run(args, context).await,
+        Command::Demo(args) => demo::run(args, context).await,
         Command::Try(args) => try_url::run(args, context).await,
         Command::Extract(args) => extract::run(args, context).await,
         Command::Links(args) => links::run(args, context).await,

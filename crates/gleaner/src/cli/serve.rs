@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::{Context, Failure, client};
+use crate::engine::Engine;
 use crate::service::Service;
 use crate::web::{self, Web};
 
@@ -16,9 +17,8 @@ pub(super) struct Args {}
 
 pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
     crate::log::start(&context.loaded.config.log);
-    let owner = format!("{}@{}", std::process::id(), hostname());
     let service = Arc::new(context.service().await?);
-    let (engine, sender) = (service.engine(&owner)?, service.sender(&owner)?);
+    let engine = service.engine(&owner())?;
     let config = &context.loaded.config;
     let listener = listen(config.api.listen).await?;
     let base = match &config.api.public_url {
@@ -33,23 +33,40 @@ pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failu
         writeln!(context.out, "Log in for the first time: {base}/login?code={}", code.expose())?;
         context.out.flush()?;
     }
-    let (stopping, stopped) = watch::channel(false);
-    let web = Web { service: Arc::clone(&service) };
     notify(&[NotifyState::Ready]);
     let watched = tokio::spawn(watchdog(Arc::clone(&service)));
+    let served = until_stopped(&service, engine, listener, stop()).await;
+    watched.abort();
+    served?;
+    tracing::info!("gleaner has stopped");
+    Ok(())
+}
+
+/// Polls, answers, numbers and sends until `stop` is there.
+pub(super) async fn until_stopped(
+    service: &Arc<Service>,
+    engine: Engine,
+    listener: TcpListener,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Failure> {
+    let sender = service.sender(&owner())?;
+    let (stopping, stopped) = watch::channel(false);
+    let web = Web { service: Arc::clone(service) };
     let answering = web::serve(listener, &web, until(stopped.clone()));
     let telling = service.dispatch(until(stopped.clone()));
     let sending = service.send_events(&sender, until(stopped));
     let polling = async {
-        engine.run(stop()).await;
+        engine.run(stop).await;
         notify(&[NotifyState::Stopping]);
         stopping.send_replace(true);
     };
     let (answered, (), (), ()) = tokio::join!(answering, telling, sending, polling);
-    watched.abort();
-    answered?;
-    tracing::info!("gleaner has stopped");
-    Ok(())
+    Ok(answered?)
+}
+
+/// Names this process among workers.
+fn owner() -> String {
+    format!("{}@{}", std::process::id(), hostname())
 }
 
 /// Tells the service manager, where there is one.
@@ -92,7 +109,7 @@ fn hostname() -> String {
 }
 
 /// Ctrl-C, or what a service manager sends.
-async fn stop() {
+pub(super) async fn stop() {
     let interrupted = async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

@@ -98,6 +98,11 @@ impl Context {
         source.settings.interval.resolve(self.config.source.poll_interval)
     }
 
+    /// How long a host is ours without a heartbeat.
+    fn lease(&self) -> Span {
+        self.clock.meanwhile(scheduler::LEASE)
+    }
+
     /// The pause after a source or a page, before its host is asked again.
     fn delay(&self, own: Option<Span>, kind: Kind, host: &str) -> Span {
         let overridden = self.config.source.host_overrides.get(host).and_then(|host| host.poll_delay);

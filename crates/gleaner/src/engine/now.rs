@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use gleaner_core::time::{Span, Time};
+use gleaner_core::time::Time;
 use tokio::sync::Semaphore;
 
 use super::poll::{Turn, poll};
 use super::record::Shared;
-use super::scheduler::LEASE;
+use super::scheduler::HEARTBEAT;
 use super::{Context, Inner};
 use crate::store::{Claim, ClaimRequest, Lease, Release, StoreError};
 
 /// How many sources are polled by hand at once; people do not wait behind what is due.
 const AT_ONCE: usize = 16;
-/// How often the lease of a poll that takes long is renewed.
-const HEARTBEAT: Span = Span::from_secs(20);
 
 /// Polls single sources.
 #[derive(Clone)]
@@ -37,7 +35,8 @@ impl Poller {
 
     /// Leases the host of a source; none where somebody else has it.
     pub async fn claim(&self, id: i64, now: Time) -> Result<Option<Claim>, StoreError> {
-        let request = ClaimRequest { now, lease: LEASE, owner: self.owner.clone(), hosts: 1, per_host: 1 };
+        let (lease, owner) = (self.inner.cx.lease(), self.owner.clone());
+        let request = ClaimRequest { now, lease, owner, hosts: 1, per_host: 1 };
         self.inner.cx.store.claim_source(id, &request).await
     }
 
@@ -62,16 +61,18 @@ impl Poller {
             }
         };
         let mut polling = std::pin::pin!(polling);
+        let clock = &self.inner.cx.clock;
+        let heartbeat = clock.real(clock.meanwhile(HEARTBEAT));
         loop {
             tokio::select! {
                 polled = &mut polling => return polled,
-                () = tokio::time::sleep(self.inner.cx.clock.real(HEARTBEAT)) => self.renew(lease).await,
+                () = tokio::time::sleep(heartbeat) => self.renew(lease).await,
             }
         }
     }
 
     async fn renew(&self, lease: Lease) {
-        let until = self.inner.cx.clock.now() + LEASE;
+        let until = self.inner.cx.clock.now() + self.inner.cx.lease();
         if let Err(error) = self.inner.cx.store.heartbeat(&[lease], until).await {
             tracing::warn!(%error, "the lease of a poll by hand could not be renewed; it may be discarded");
         }

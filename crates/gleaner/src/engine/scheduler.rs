@@ -15,8 +15,10 @@ use super::{Context, Inner, article, indexer, poll, reschedule};
 use crate::clock::Clock;
 use crate::store::{ArticleWork, Claim, ClaimRequest, Lease, Release, Source, Spread, StoreError};
 
-/// How long a host is ours without a heartbeat.
+/// How long a host is ours without a heartbeat: time in which a process may have died, so the world's.
 pub(super) const LEASE: Span = Span::from_secs(60);
+/// How often leases are renewed.
+pub(super) const HEARTBEAT: Span = Span::from_secs(20);
 /// How many hosts one claim takes at most.
 const CLAIM: usize = 100;
 /// How many sources of one host are polled under one lease.
@@ -73,7 +75,7 @@ impl Engine {
         }
         let request = ClaimRequest {
             now,
-            lease: LEASE,
+            lease: self.inner.cx.lease(),
             owner: self.owner.clone(),
             hosts: self.at_once() as u32,
             per_host: PER_HOST,
@@ -172,7 +174,7 @@ impl Engine {
             within: interval,
             // A source's own interval may be the longest of all: a year is more than anybody sets.
             longest: longest.unwrap_or_default().max(LONGEST_HOLD).max(Span::from_days(366)),
-            lease: LEASE,
+            lease: cx.lease(),
             overdue: jump == Jump::Seen,
         };
         if jump == Jump::Seen {
@@ -211,16 +213,17 @@ impl Engine {
 
     /// Moves the end of our leases, well before they run out.
     async fn keep_leases(&mut self, now: Time) -> Result<(), StoreError> {
-        let due = self.heartbeat_at.is_none_or(|at| now >= at || at > now + LEASE);
+        let lease = self.inner.cx.lease();
+        let due = self.heartbeat_at.is_none_or(|at| now >= at || at > now + lease);
         if !due {
             return Ok(());
         }
-        self.heartbeat_at = Some(now + Span::from_secs(20));
+        self.heartbeat_at = Some(now + self.inner.cx.clock.meanwhile(HEARTBEAT));
         let leases: Vec<Lease> = self.inner.held().values().copied().collect();
         if leases.is_empty() {
             return Ok(());
         }
-        let kept = self.inner.cx.store.heartbeat(&leases, now + LEASE).await?;
+        let kept = self.inner.cx.store.heartbeat(&leases, now + lease).await?;
         for lost in leases.iter().filter(|lease| !kept.contains(lease)) {
             tracing::warn!(host_id = lost.host_id, "a lease was lost; what it polls is discarded");
         }

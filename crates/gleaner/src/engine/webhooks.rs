@@ -41,7 +41,7 @@ impl Sender {
         owner: impl Into<String>,
     ) -> Self {
         // Longer than any request, so that a lease does not end while one is under way.
-        let lease = Span::from_millis(timeout.doubled(1).as_millis().saturating_add(60_000));
+        let lease = clock.meanwhile(Span::from_millis(timeout.doubled(1).as_millis().saturating_add(60_000)));
         let (chance, owner) = (Chance::new(), owner.into());
         Self { inner: Arc::new(Inner { store, fetcher, vault, clock, chance, owner, lease }) }
     }

@@ -1,5 +1,6 @@
 //! The client itself: one request, hop by hop, within its limits.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -37,6 +38,9 @@ const INNER_FIRST: Span = Span::from_millis(20);
 pub struct Outside {
     /// The name server to ask; none: those that the system is configured with.
     pub name_server: Option<SocketAddr>,
+    /// The only names there are, like a hosts file, each with the port that stands for the usual one; empty: name
+    /// servers are asked. What is reached so is guarded like everything else.
+    pub names: BTreeMap<String, SocketAddr>,
     /// Certificates trusted besides Mozilla's roots.
     pub extra_roots: Vec<CertificateDer<'static>>,
 }
@@ -85,12 +89,8 @@ impl Fetcher {
         let now = Arc::new(Now::default());
         let tls = tls::config(&outside.extra_roots, Arc::clone(&now))?;
         let proxy = config.proxy.as_ref().map(|proxy| proxy.expose());
-        let resolver = Resolver::new(
-            outside.name_server,
-            Arc::clone(&allow),
-            config.dns_timeout,
-            proxy.and_then(Url::host_str),
-        )?;
+        let resolver =
+            Resolver::new(outside, Arc::clone(&allow), config.dns_timeout, proxy.and_then(Url::host_str))?;
         let build = |idle: usize| -> Result<reqwest::Client, Unusable> {
             let mut builder = builder(config, tls.clone(), resolver.clone()).pool_max_idle_per_host(idle);
             if let Some(proxy) = proxy {

@@ -3,6 +3,7 @@
 //! One address that may not be reached refuses the whole name, so that a name which answers now so and now so is
 //! refused or reached, never half of each; and the addresses returned are the very ones that were checked.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use hickory_resolver::proto::rr::{Name, RecordType};
 use reqwest::dns::{Addrs, Resolve, Resolving};
 use tokio::time::Instant;
 
+use super::client::Outside;
 use super::fault::Carried;
 use super::guard::Allow;
 
@@ -37,6 +39,8 @@ const KEPT_NONE: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(super) struct Resolver {
     inner: Arc<TokioResolver>,
+    /// The only names there are; empty: `inner` is asked.
+    names: Arc<BTreeMap<String, SocketAddr>>,
     allow: Arc<Allow>,
     limit: Span,
     /// The proxy's own host, which the configuration vouches for.
@@ -44,14 +48,19 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// Asks this name server, or those that the system is configured with.
+    /// Asks the name server of outside, or those that the system is configured with; where names are given, nobody.
     pub(super) fn new(
-        name_server: Option<SocketAddr>,
+        outside: &Outside,
         allow: Arc<Allow>,
         limit: Span,
         trusted: Option<&str>,
     ) -> Result<Self, NetError> {
-        let mut builder = match name_server {
+        let mut builder = match outside.name_server {
+            // With names at hand nobody is asked, and the system need not have name servers at all.
+            None if !outside.names.is_empty() => {
+                let nobody = ResolverConfig::from_parts(None, Vec::new(), Vec::new());
+                TokioResolver::builder_with_config(nobody, TokioRuntimeProvider::default())
+            }
             Some(address) => {
                 TokioResolver::builder_with_config(only(address), TokioRuntimeProvider::default())
             }
@@ -59,10 +68,11 @@ impl Resolver {
         };
         let options = builder.options_mut();
         set_limits(options, limit);
-        if name_server.is_some() {
+        if outside.name_server.is_some() {
             options.use_hosts_file = ResolveHosts::Never;
         }
-        Ok(Self { inner: Arc::new(builder.build()?), allow, limit, trusted: trusted.map(Arc::from) })
+        let (inner, names) = (Arc::new(builder.build()?), Arc::new(outside.names.clone()));
+        Ok(Self { inner, names, allow, limit, trusted: trusted.map(Arc::from) })
     }
 
     /// The addresses of a name, all of which may be reached.
@@ -78,6 +88,10 @@ impl Resolver {
 
     /// All addresses of a name, of both families.
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, Fault> {
+        if !self.names.is_empty() {
+            let found = self.names.get(host).map(|address| vec![address.ip()]);
+            return found.ok_or_else(|| Fault::NoSuchHost(host.to_owned()));
+        }
         // Absolute, so that no search domain of this machine is ever appended.
         let Ok(name) = Name::from_ascii(format!("{}.", host.trim_end_matches('.'))) else {
             return Err(Fault::NoSuchHost(host.to_owned()));
@@ -153,7 +167,8 @@ impl Resolve for Resolver {
         Box::pin(async move {
             let found = this.guarded(name.as_str()).await.map_err(Carried)?;
             // Port 0 stands for the URL's.
-            let addresses: Addrs = Box::new(found.into_iter().map(|ip| SocketAddr::new(ip, 0)));
+            let port = this.names.get(name.as_str()).map_or(0, SocketAddr::port);
+            let addresses: Addrs = Box::new(found.into_iter().map(move |ip| SocketAddr::new(ip, port)));
             Ok(addresses)
         })
     }

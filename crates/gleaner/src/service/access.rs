@@ -157,7 +157,7 @@ impl Service {
         lasts: Span,
     ) -> Result<Granted, ServiceError> {
         let (now, text) = (self.clock.now(), hex::encode(&random::<32>()?));
-        let expires_at = now + lasts;
+        let expires_at = now + self.clock.meanwhile(lasts);
         let is_jwt = matches!(kind, TokenKind::Api | TokenKind::Session);
         let (key, secret) = if is_jwt {
             let failed = |error| ServiceError::conflict("token_not_signed", format!("{error}"));

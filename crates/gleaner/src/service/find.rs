@@ -2,14 +2,20 @@
 
 use gleaner_core::source::Kind;
 
-use super::{By, Checks, Scope, ServiceError, Source, SourceFields, Trial, try_url};
+use super::trial::look;
+use super::{By, Checks, Scope, ServiceError, Source, SourceFields, Trial};
 
 impl By<'_> {
     /// Looks at a URL and says what would be found; nothing is stored.
     pub async fn try_url(&self, url: &str) -> Result<Trial, ServiceError> {
         // It makes this machine ask another, which is no reading.
         self.actor.must(Scope::Write)?;
-        try_url(&self.config, url).await
+        self.look(url).await
+    }
+
+    /// The same for whoever may.
+    pub(super) async fn look(&self, url: &str) -> Result<Trial, ServiceError> {
+        look(&self.config, &self.fetcher()?, self.clock.now(), url).await
     }
 
     /// Looks at a URL and adds what it is: the feed itself, by its title, or the feed that a page names. Where a page
@@ -25,7 +31,7 @@ impl By<'_> {
             (Some(url), Kind::Feed) if !checks.has("kind") => url.clone(),
             _ => return Ok((self.create_source(&fields, checks).await?, None)),
         };
-        match try_url(&self.config, &url).await {
+        match self.look(&url).await {
             Ok(trial) => {
                 let fields = found(fields, &url, trial)?;
                 Ok((self.create_source(&fields, checks).await?, None))

@@ -17,7 +17,7 @@ use super::lists::{self, Format, Given};
 use super::trial::failed_to_fetch;
 use super::{By, Checks, Scope, ServiceError, SourceFields, Wrong};
 use crate::engine::host_key;
-use crate::fetch::{Fetcher, Outside, Request};
+use crate::fetch::{Fetcher, Request};
 use crate::store::{self, Collection, Created, NewEvent, SourceSettings, StoreError};
 
 /// The largest list.
@@ -105,7 +105,7 @@ impl By<'_> {
         let url = link::source_url(text)?;
         let config =
             crate::config::Fetch { max_body_bytes: MAX_LIST_BYTES as u64, ..self.config.fetch.clone() };
-        let fetcher = Fetcher::new(&config, &Outside::default())?;
+        let fetcher = Fetcher::new(&config, &self.outside)?;
         let accept = "text/x-opml, application/xml, text/xml, application/x-ndjson, */*;q=0.5".to_owned();
         let request = Request { accept, ..Request::new(url.clone()) };
         let response = fetcher

@@ -49,9 +49,9 @@ use tokio::sync::Notify;
 pub use crate::engine::{Redirect, Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, NewArticle,
-    NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder,
-    StoreError, Token, TokenKind, Turn, User, Webhook,
+    Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
+    ListedLine, NewArticle, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter,
+    SourceName, SourceOrder, StoreError, Text, Token, TokenKind, Turn, User, Webhook,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -74,7 +74,7 @@ pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use lists::Format;
 pub use look::{Look, Offer};
 pub use overview::Overview;
-pub use pages::Listed;
+pub use pages::Sheet;
 pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
@@ -98,6 +98,7 @@ pub struct Service {
     config: Config,
     clock: Arc<dyn Clock>,
     chance: Chance,
+    outside: Outside,
     vault: Vault,
     gate: Gate,
     /// Polls by hand; made when it is first needed.
@@ -130,13 +131,23 @@ impl Deref for By<'_> {
 impl Service {
     /// Opens the database that config names.
     pub async fn open(config: Config) -> Result<Self, ServiceError> {
+        Self::open_in(config, Outside::default(), Arc::new(SystemClock), Chance::new()).await
+    }
+
+    /// The same in a world of its own: with other names, by another clock and other dice.
+    pub async fn open_in(
+        config: Config,
+        outside: Outside,
+        clock: Arc<dyn Clock>,
+        chance: Chance,
+    ) -> Result<Self, ServiceError> {
         let url = match &config.store.url {
             StoreUrl::Sqlite(path) => format!("sqlite:{}", path.display()),
             StoreUrl::Postgres(url) => url.expose().to_string(),
         };
         let options = Options { max_connections: config.store.max_connections, ..Options::new(url) };
         let store = store::open(&options).await?;
-        Ok(Self::new(store, config, Arc::new(SystemClock), Chance::new()))
+        Ok(Self { outside, ..Self::new(store, config, clock, chance) })
     }
 
     /// Over a store that is open already, by another clock and other dice.
@@ -148,6 +159,7 @@ impl Service {
             config,
             clock,
             chance,
+            outside: Outside::default(),
             vault,
             gate: Gate::default(),
             metrics: Arc::default(),
@@ -213,10 +225,14 @@ impl Service {
         Ok(self.poller.get_or_init(|| poller))
     }
 
+    fn fetcher(&self) -> Result<Fetcher, ServiceError> {
+        Ok(Fetcher::new(&self.config.fetch, &self.outside)?)
+    }
+
     fn context(&self) -> Result<Context, ServiceError> {
         Ok(Context {
             store: Arc::clone(&self.store),
-            fetcher: Fetcher::new(&self.config.fetch, &Outside::default())?,
+            fetcher: self.fetcher()?,
             config: self.config.clone(),
             clock: Arc::clone(&self.clock),
             chance: Chance::new(),

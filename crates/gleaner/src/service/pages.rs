@@ -7,7 +7,7 @@ use crate::store::{Host, HostOrder, Place, Sorted, Source, SourceFilter, SourceN
 
 /// A page of such a list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed<T> {
+pub struct Sheet<T> {
     /// What is on it.
     pub items: Vec<T>,
     /// The page before this one ends before here; none: this is the first.
@@ -16,7 +16,7 @@ pub struct Listed<T> {
     pub next: Option<Place>,
 }
 
-impl<T> Listed<T> {
+impl<T> Sheet<T> {
     /// A page of what was read, one more than it holds, so that it is known whether another follows.
     fn of(mut rows: Vec<(Place, T)>, turn: &Turn, limit: usize) -> Self {
         let more = rows.len() > limit;
@@ -47,10 +47,10 @@ impl By<'_> {
         order: Sorted<SourceOrder>,
         turn: &Turn,
         limit: u32,
-    ) -> Result<Listed<Source>, ServiceError> {
+    ) -> Result<Sheet<Source>, ServiceError> {
         self.actor.must(Scope::Read)?;
         let rows = self.store.sources_sorted(filter, order, turn, limit + 1).await?;
-        Ok(Listed::of(rows, turn, limit as usize))
+        Ok(Sheet::of(rows, turn, limit as usize))
     }
 
     /// A page of hosts, with this text in their name.
@@ -60,10 +60,10 @@ impl By<'_> {
         order: Sorted<HostOrder>,
         turn: &Turn,
         limit: u32,
-    ) -> Result<Listed<Host>, ServiceError> {
+    ) -> Result<Sheet<Host>, ServiceError> {
         self.actor.must(Scope::Read)?;
         let rows = self.store.hosts_sorted(text, order, turn, limit + 1).await?;
-        Ok(Listed::of(rows, turn, limit as usize))
+        Ok(Sheet::of(rows, turn, limit as usize))
     }
 
     /// What sources are called; those that are gone are absent.

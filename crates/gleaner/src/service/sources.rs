@@ -5,9 +5,9 @@ use gleaner_core::schedule::first_poll;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
 
-use super::{By, Checks, Scope, ServiceError, SourceFields, try_url};
+use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
-use crate::store::{self, Collection, Created, Source, SourceFilter, SourceSettings, StoreError};
+use crate::store::{self, Collection, Created, Listing, Source, SourceFilter, SourceSettings, StoreError};
 
 /// A source as a person asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl By<'_> {
         if new.kind != Kind::Feed {
             return self.add(new).await;
         }
-        match try_url(&self.config, &new.url).await {
+        match self.look(&new.url).await {
             Ok(trial) if trial.feeds.is_empty() => {
                 self.add(&NewSource { name: new.name.clone().or(trial.title), ..new.clone() }).await
             }
@@ -183,9 +183,9 @@ impl By<'_> {
         filter: &SourceFilter,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<Source>, ServiceError> {
+    ) -> Result<Listing, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.sources(filter, after, limit).await?)
+        Ok(self.store.listing(filter, after, limit).await?)
     }
 
     /// How many sources a filter finds, counted up to that many.

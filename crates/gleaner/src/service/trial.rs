@@ -64,13 +64,21 @@ pub struct TrialEntry {
 /// Fetches a URL once and tells what gleaner makes of it. Where it is a page that names feeds, it tells them. It
 /// needs no database.
 pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError> {
+    look(config, &Fetcher::new(&config.fetch, &Outside::default())?, SystemClock.now(), text).await
+}
+
+/// The same by a client and a clock at hand.
+pub(super) async fn look(
+    config: &Config,
+    fetcher: &Fetcher,
+    now: Time,
+    text: &str,
+) -> Result<Trial, ServiceError> {
     if gleaner_core::x::timeline_url(text).is_ok() {
         let why = "a timeline on X is read with its owner's key only; `gleaner add` adds it";
         return Err(ServiceError::invalid("url", format!("{text}: {why}")));
     }
     let url = link::source_url(text)?;
-    let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
-    let now = SystemClock.now();
     let request = Request { accept: read::feed::ACCEPT.to_owned(), ..Request::new(url.clone()) };
     let unreadable = |why: String| ServiceError::Unreadable { url: url.to_string(), why };
     let response = fetcher.fetch(&request, now).await.map_err(|failed| failed_to_fetch(&url, failed))?;

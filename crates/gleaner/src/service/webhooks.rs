@@ -11,7 +11,6 @@ use super::{By, Checks, Scope, Service, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::{Sender, seal_webhook_secret};
 use crate::fetch::guard::{self, Allow};
-use crate::fetch::{Fetcher, Outside};
 use crate::hex;
 use crate::store::{Delivery, DeliveryStatus, Progress, Webhook};
 use crate::vault::{Vault, random};
@@ -52,7 +51,7 @@ pub struct WebhookEdit {
 impl Service {
     /// What sends events to webhooks; `owner` names it among processes.
     pub fn sender(&self, owner: &str) -> Result<Sender, ServiceError> {
-        let fetcher = Fetcher::new(&self.config.fetch, &Outside::default())?;
+        let fetcher = self.fetcher()?;
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         let vault = Vault::of(&self.config.store);
         Ok(Sender::new(store, fetcher, vault, clock, self.config.fetch.timeout, owner))

@@ -6,9 +6,12 @@
 
 mod error;
 mod events;
+mod listed;
 mod migrate;
 mod order;
+mod packed;
 mod postgres;
+mod readers;
 mod records;
 mod sqlite;
 mod types;
@@ -28,6 +31,7 @@ use gleaner_core::time::Time;
 
 pub use error::StoreError;
 pub use events::*;
+pub use listed::*;
 pub use order::*;
 pub use records::*;
 pub use types::*;
@@ -91,6 +95,9 @@ pub trait Sources: Send + Sync {
     /// Sources by id, after that one.
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
 
+    /// The same, with no more of each than lists show.
+    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Listing>;
+
     /// Sources in an order of the reader's choice, each with its place; one page, so many at most.
     async fn sources_sorted(
         &self,
@@ -141,11 +148,11 @@ pub trait Content: Send + Sync {
     /// Posts, newest first, before that one.
     async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>>;
 
-    /// The posts of the same source before and after a post, by id.
-    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)>;
-
     /// How many posts these sources have.
     async fn count_posts(&self, source_ids: &[i64]) -> Result<u64>;
+
+    /// The posts of the same source before and after a post, by id.
+    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)>;
 
     /// What was done in each hour since then, the oldest first; hours of nothing are left out.
     async fn activity(&self, from: Time) -> Result<Vec<Activity>>;

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::QueryBuilder;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 use super::migrate::{Migration, migrations};
 use super::{Options, Result, StoreError};
@@ -39,6 +40,21 @@ pub(super) const MIGRATIONS: &[Migration] = migrations!("postgres");
 #[path = "sql/mod.rs"]
 mod sql;
 
+/// Connections for reading: those for writing, too.
+pub(super) struct Readers(PgPool);
+
+impl Readers {
+    /// All rows that a query finds.
+    pub(super) async fn fetch_all(&self, query: &mut QueryBuilder<Db>) -> sqlx::Result<Vec<Row>> {
+        query.build().fetch_all(&self.0).await
+    }
+
+    /// The first row that a query finds.
+    pub(super) async fn fetch_optional(&self, query: &mut QueryBuilder<Db>) -> sqlx::Result<Option<Row>> {
+        query.build().fetch_optional(&self.0).await
+    }
+}
+
 /// Phrases that all must be there, as PostgreSQL has them. Words are letters and digits only.
 pub(super) fn text_query(phrases: &[String]) -> String {
     let phrase =
@@ -61,7 +77,7 @@ pub(super) async fn open(options: &Options) -> Result<sql::Sql> {
         .connect_with(connect)
         .await
         .map_err(|error| StoreError::from_driver(&database, error))?;
-    let store = sql::Sql { read: pool.clone(), write: pool, database };
+    let store = sql::Sql { read: Readers(pool.clone()), write: pool, database };
     store.migrate().await?;
     Ok(store)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use super::migrate::{Migration, migrations};
+pub(super) use super::readers::Readers;
 use super::{Options, Result, StoreError};
 
 pub(super) type Db = sqlx::Sqlite;
@@ -76,9 +77,8 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
     }
     let write =
         SqlitePoolOptions::new().max_connections(1).connect_with(connect.clone()).await.map_err(fail)?;
-    let read = SqlitePoolOptions::new()
-        .max_connections(options.max_connections.max(1))
-        .connect_lazy_with(connect.create_if_missing(false).read_only(true).pragma("cache_size", "-4000"));
+    let connect = connect.create_if_missing(false).read_only(true).pragma("cache_size", "-4000");
+    let read = Readers::new(connect, options.max_connections);
     let store = sql::Sql { read, write, database: path.to_owned() };
     store.migrate().await?;
     Ok(store)

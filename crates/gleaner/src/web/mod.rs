@@ -14,6 +14,7 @@ mod params;
 mod problem;
 mod repeat;
 mod serve;
+mod written;
 
 use std::sync::Arc;
 

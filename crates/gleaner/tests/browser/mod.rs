@@ -7,4 +7,5 @@ mod hostile;
 mod looks;
 mod payloads;
 mod site;
+mod source;
 mod trouble;

@@ -131,7 +131,7 @@ fn help_tells_every_command() {
     let place = Place::new();
     let help = place.run(&["--help"]).ok();
     insta::assert_snapshot!("help", help);
-    let commands = "serve try add edit enable disable remove import export list show poll posts explain policy collection \
+    let commands = "serve demo try add edit enable disable remove import export list show poll posts explain policy collection \
         user token key events config extract links doctor backup restore completions man";
     for command in commands.split_whitespace() {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command}");

@@ -1,6 +1,6 @@
 //! `try`, `add`, `list` and `serve`, from outside.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 
 use gleaner::store::{Options, PostFilter, SourceFilter, open};
@@ -167,4 +167,37 @@ async fn serve_polls_and_stops_cleanly() {
     assert!(log.last().unwrap().contains("gleaner has stopped"), "{log:#?}");
     let source = store.sources(&SourceFilter::default(), None, 10).await.unwrap().remove(0);
     assert!(source.health.last_success_at.is_some() && source.next_poll_at > source.health.last_polled_at);
+}
+
+#[test]
+fn no_log_shows_the_token_of_a_feed() {
+    let place = place();
+    let loud =
+        ["--set", "api.listen=\"127.0.0.1:0\"", "--set", "log.format=json", "--set", "log.level=trace"];
+    let mut command = place.command(&[&["--config", "gleaner.toml", "serve"][..], &loud].concat());
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = Vec::new();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(std::io::Result::ok);
+    let address = lines.find_map(|line| {
+        let api = serde_json::from_str::<serde_json::Value>(&line).ok()?["api"].as_str().map(str::to_owned);
+        log.push(line);
+        Some(api?.trim_start_matches("http://").trim_end_matches('/').to_owned())
+    });
+    let rest = std::thread::spawn(move || lines.collect::<Vec<_>>());
+    for path in
+        ["/feeds/default.atom?token=sesame", "/feeds/?token=sesame", "/feeds/a/b?limit=x&token=sesame"]
+    {
+        let mut stream = std::net::TcpStream::connect(address.as_deref().unwrap()).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+        assert!(!answer.contains("sesame"), "{answer}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    log.extend(rest.join().unwrap());
+    assert!(log.len() > 10, "{log:#?}");
+    assert!(!log.iter().any(|line| line.contains("sesame")), "{log:#?}");
 }

@@ -29,7 +29,13 @@ async fn a_webhook_is_made_tried_and_changed(db: Database) {
     bad.has("value=\"Post\"");
     server.on("/hook", Reply::status(204));
     let path = make(&visitor, server.url("/hook").as_str(), "post.created source.*").await;
-    visitor.get(&path).await.is(200).has("working").has("post.created, source.*").lacks("shown this once");
+    visitor
+        .get(&path)
+        .await
+        .is(200)
+        .has("class=\"status healthy\">enabled")
+        .has("post.created, source.*")
+        .lacks("shown this once");
     visitor
         .post(&format!("{path}/test"), &[])
         .await
@@ -72,11 +78,11 @@ async fn what_was_given_up_is_tried_again(db: Database) {
         sender.send_due().await.unwrap();
     }
     let given_up = visitor.get(&path).await;
-    given_up.has("class=\"status quarantined\">given up").has("500 Internal Server Error").has("Send again");
+    given_up.has("class=\"status bad\">given up").has("500 Internal Server Error").has("Send again");
     server.on("/hook", Reply::status(200));
     visitor.done(&format!("{path}/retry"), &[], "It is tried again now").await;
     sender.send_due().await.unwrap();
-    visitor.get(&path).await.has("class=\"status healthy\">working").has("delivered");
+    visitor.get(&path).await.has("class=\"status healthy\">enabled").has("delivered");
     let delivery = visitor.get(&path).await.between("/deliveries/", "/replay").to_owned();
     let replay = format!("{path}/deliveries/{delivery}/replay");
     visitor.done(&replay, &[], "import.finished is sent again now").await;

@@ -30,6 +30,23 @@ async fn a_name_leads_to_its_server() {
 }
 
 #[tokio::test]
+async fn names_at_hand_are_the_only_ones() {
+    let server = Server::start().await;
+    server.on("/", Reply::ok("x"));
+    let inside = "10.0.0.1:80".parse().unwrap();
+    let names = [("a.test".to_owned(), server.address()), ("b.test".to_owned(), inside)].into();
+    let fetcher = Fetcher::new(&settings(), &Outside { names, ..Outside::default() }).unwrap();
+    assert_eq!(
+        get(&fetcher, url("a.test")).await.unwrap().body,
+        "x",
+        "at its port, which the URL does not show"
+    );
+    assert_eq!(server.requests()[0].header("host").unwrap(), "a.test");
+    check(fault(&fetcher, url("c.test")).await, "network dns", "the name c.test does not exist");
+    check(fault(&fetcher, url("b.test")).await, "blocked", "blocked: b.test: 10.0.0.1 is private");
+}
+
+#[tokio::test]
 async fn each_way_to_have_no_address_is_told_apart() {
     let dns = Dns::start().await;
     let fetcher = fetcher(&dns);

@@ -27,7 +27,8 @@ async fn a_good_certificate_is_good() {
     dns.set("a.test", Answer::ip("127.0.0.1"));
     let server = Server::start_tls(ca.issue(&["a.test", "127.0.0.1"]).config()).await;
     server.on("/", Reply::ok("x"));
-    let outside = Outside { extra_roots: vec![ca.root()], name_server: Some(dns.address()) };
+    let outside =
+        Outside { extra_roots: vec![ca.root()], name_server: Some(dns.address()), ..Outside::default() };
     let fetcher = Fetcher::new(&settings(), &outside).unwrap();
     assert_eq!(get(&fetcher, server.url_of("a.test", "/")).await.unwrap().body, "x");
     assert_eq!(get(&fetcher, server.url("/")).await.unwrap().body, "x");

@@ -153,7 +153,7 @@ impl World {
         let server = Arc::new(Server::start().await);
         let dns = Dns::start().await;
         let readers = Readers::default();
-        let outside = Outside { name_server: Some(dns.address()), extra_roots: roots };
+        let outside = Outside { name_server: Some(dns.address()), extra_roots: roots, ..Outside::default() };
         let engine = engine(&db, &config, &clock, &outside, readers);
         let service =
             Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(1));

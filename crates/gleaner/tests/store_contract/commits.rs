@@ -49,6 +49,8 @@ async fn a_commit_stores_the_whole_verdict(db: Database) {
     let source = db.store.source(id).await.unwrap();
     assert_eq!((source.memory, source.next_poll_at), (memory, Some(start() + minutes(30))));
     assert_eq!(source.health.last_success_at, Some(start()));
+    assert_eq!(db.store.posts_by_time(id, start(), 10).await.unwrap(), [(start(), 2)]);
+    assert_eq!(db.store.posts_by_time(id, start() + minutes(1), 10).await.unwrap(), []);
     let stored = db.store.post(new[0]).await.unwrap();
     assert_eq!((stored.content, stored.revision, stored.created_at), (post("one"), 1, start()));
     let known = &db.store.known(&[id]).await.unwrap()[&id];
@@ -128,6 +130,7 @@ async fn any_health_survives_a_commit(db: Database) {
         assert_eq!(stored.health, health);
         let status = SourceFilter { status: Some(health.status()), ..SourceFilter::default() };
         assert_eq!(db.store.sources(&status, None, 10).await.unwrap().len(), 1, "{health:?}");
+        check_listing(&db, &status).await;
     }
 }
 

@@ -80,6 +80,11 @@ async fn sources_are_listed_in_every_order(db: Database) {
         SourceFilter { collection_id: Some(1), text: Some("EXAMPLE/1".into()), ..all.clone() },
         SourceFilter { host: Some("b.example".into()), ..all.clone() },
         SourceFilter { waits_for_person: true, ..all.clone() },
+        SourceFilter {
+            error: Some(ErrorKind::NotFound),
+            goes_by: Some(GoesBy { name: "standard".into(), unless: Some(vec!["cooldown".into()]) }),
+            ..all.clone()
+        },
     ];
     let orders = [
         SourceOrder::Added,

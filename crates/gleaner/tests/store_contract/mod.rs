@@ -38,6 +38,23 @@ pub(super) async fn add(db: &Database, sources: &[NewSource]) -> Vec<i64> {
     db.store.create_sources(sources, start()).await.unwrap().into_iter().map(Created::id).collect()
 }
 
+/// Lists tell the same of sources as sources themselves.
+pub(super) async fn check_listing(db: &Database, filter: &SourceFilter) {
+    let sources = db.store.sources(filter, None, 100).await.unwrap();
+    let listing = db.store.listing(filter, None, 100).await.unwrap();
+    let lines: Vec<_> = listing.lines().collect();
+    assert_eq!(lines.len(), sources.len());
+    for ((id, line), source) in lines.into_iter().zip(sources) {
+        let (listed, whole) = (line.read().unwrap(), Listed::from(source));
+        let held = |listed: &Listed<'_>| {
+            let health = listed.health.clone().unwrap_or_default();
+            (health.disabled, health.quarantine, health.failing)
+        };
+        assert_eq!((id, held(&listed)), (whole.id, held(&whole)));
+        assert_eq!(Listed { health: None, ..listed }, Listed { health: None, ..whole });
+    }
+}
+
 pub(super) fn post(text: &str) -> NewPost {
     NewPost {
         guid: format!("guid {text}"),

@@ -71,7 +71,7 @@ impl Work for Sql {
                 "SELECT source_id, entry_key, link, raw, content, post_id, absent_since FROM seen WHERE source_id IN ",
             );
             push_ids(&mut query, piece);
-            let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+            let rows = self.rows(query).await?;
             for row in &rows {
                 let seen = seen(row).map_err(|error| self.fail(error))?;
                 known.entry(row.get(0)).or_default().push(seen);

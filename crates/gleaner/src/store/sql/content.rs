@@ -31,7 +31,7 @@ impl Content for Sql {
     async fn post(&self, id: i64) -> Result<Post> {
         let mut query = Query::new(format!("SELECT {POST} FROM posts p WHERE p.id = "));
         query.push_bind(id);
-        let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
+        let row = self.row(query).await?;
         let row = row.ok_or_else(|| StoreError::NotFound { entity: "post", key: id.to_string() })?;
         post(&row).map_err(|error| self.fail(error))
     }
@@ -42,19 +42,9 @@ impl Content for Sql {
             // Signs without a word are in no post.
             return Ok(Vec::new());
         }
-        let mut query = list_posts(filter, phrases.as_deref(), before, limit);
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let query = list_posts(filter, phrases.as_deref(), before, limit);
+        let rows = self.rows(query).await?;
         rows.iter().map(post).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
-    }
-
-    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)> {
-        // One pass over the source's own posts: by id alone, a planner might walk past everybody else's.
-        let mut query = Query::new("SELECT MAX(CASE WHEN id < ");
-        query.push_bind(id).push(" THEN id END), MIN(CASE WHEN id > ").push_bind(id);
-        query.push(" THEN id END) FROM posts WHERE source_id = ").push_bind(source_id);
-        let row = query.build().fetch_one(&self.read).await.map_err(|error| self.fail(error))?;
-        let read = || Ok((row.try_get(0)?, row.try_get(1)?));
-        read().map_err(|error| self.fail(error))
     }
 
     async fn count_posts(&self, source_ids: &[i64]) -> Result<u64> {
@@ -67,6 +57,15 @@ impl Content for Sql {
         Ok(u64::try_from(sum).unwrap_or(0))
     }
 
+    async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)> {
+        // One pass over the source's own posts: by id alone, a planner might walk past everybody else's.
+        let mut query = Query::new("SELECT MAX(CASE WHEN id < ");
+        query.push_bind(id).push(" THEN id END), MIN(CASE WHEN id > ").push_bind(id);
+        query.push(" THEN id END) FROM posts WHERE source_id = ").push_bind(source_id);
+        let found = self.all(query, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
     async fn activity(&self, from: Time) -> Result<Vec<Activity>> {
         self.all(super::activity::since(from), super::activity::activity).await
     }
@@ -75,7 +74,7 @@ impl Content for Sql {
         let mut query = Query::new(format!("SELECT {POLL} FROM polls WHERE source_id = "));
         query.push_bind(source_id).push(" AND id < ").push_bind(before.unwrap_or(i64::MAX));
         query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let rows = self.rows(query).await?;
         rows.iter().map(poll).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
 
@@ -101,7 +100,7 @@ impl Content for Sql {
     async fn article(&self, id: i64) -> Result<Article> {
         let mut query = Query::new(format!("SELECT {ARTICLE} FROM articles WHERE id = "));
         query.push_bind(id);
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let rows = self.rows(query).await?;
         let articles = self.with_posts(&rows).await.map_err(|error| self.fail(error))?;
         articles
             .into_iter()
@@ -121,7 +120,7 @@ impl Content for Sql {
             query.push(" AND is_processed = ").push_bind(processed);
         }
         query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let rows = self.rows(query).await?;
         self.with_posts(&rows).await.map_err(|error| self.fail(error))
     }
 
@@ -190,7 +189,7 @@ impl Sql {
             let mut query = Query::new("SELECT article_id, post_id FROM article_posts WHERE article_id IN ");
             push_ids(&mut query, piece);
             query.push(" ORDER BY article_id, post_id");
-            for row in query.build().fetch_all(&self.read).await? {
+            for row in self.read.fetch_all(&mut query).await? {
                 posts.entry(row.try_get(0)?).or_default().push(row.try_get(1)?);
             }
         }

@@ -90,7 +90,8 @@ impl Events for Sql {
     }
 }
 
-fn list(filter: &EventFilter, from: Seek, limit: u32) -> Query {
+/// The query that lists events.
+pub(super) fn list(filter: &EventFilter, from: Seek, limit: u32) -> Query {
     let mut query = Query::new("SELECT id, seq, kind, source_id, payload, created_at FROM outbox WHERE seq ");
     match from {
         Seek::After(seq) => query.push("> ").push_bind(seq),

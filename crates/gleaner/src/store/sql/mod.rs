@@ -23,13 +23,13 @@ mod webhooks;
 use gleaner_core::time::Time;
 use sqlx::{AssertSqlSafe, Executor, Row as _, Transaction};
 
-use super::{BEGIN, Db, MIGRATION_LOCK, MIGRATIONS, Row};
+use super::{BEGIN, Db, MIGRATION_LOCK, MIGRATIONS, Readers, Row};
 use crate::store::{Result, StoreError};
 
 /// A store in one database.
 pub(in crate::store) struct Sql {
     /// For reading alone.
-    pub(in crate::store) read: sqlx::Pool<Db>,
+    pub(in crate::store) read: Readers,
     /// For writing, and reading what is written.
     pub(in crate::store) write: sqlx::Pool<Db>,
     /// How people know it.
@@ -43,6 +43,16 @@ type Values<'q> = sqlx::query_builder::Separated<'q, Db, &'static str>;
 impl Sql {
     fn fail(&self, error: sqlx::Error) -> StoreError {
         StoreError::from_driver(&self.database, error)
+    }
+
+    /// All rows that a query finds.
+    async fn rows(&self, mut query: Query) -> Result<Vec<Row>> {
+        self.read.fetch_all(&mut query).await.map_err(|error| self.fail(error))
+    }
+
+    /// The one row that a query finds, if any.
+    async fn row(&self, mut query: Query) -> Result<Option<Row>> {
+        self.read.fetch_optional(&mut query).await.map_err(|error| self.fail(error))
     }
 
     async fn begin(&self) -> Result<Tx> {

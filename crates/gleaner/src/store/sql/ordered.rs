@@ -25,7 +25,8 @@ pub(super) fn sources(filter: &SourceFilter, order: Sorted<SourceOrder>, turn: &
         SourceOrder::LastSuccess => "COALESCE(t.last_success_at, -1)",
         SourceOrder::Failures => "t.consecutive_failures",
     };
-    let settings = filter.collection_id.is_some() || filter.kind.is_some() || filter.text.is_some();
+    let SourceFilter { kind, collection_id, text, goes_by, .. } = filter;
+    let settings = kind.is_some() || collection_id.is_some() || text.is_some() || goes_by.is_some();
     // A cross join tells SQLite, which counts nothing, where to begin; to PostgreSQL it is a join like any other.
     let (id, tables) = match order.by {
         SourceOrder::Address if few => {
@@ -64,7 +65,7 @@ pub(super) fn count(filter: &SourceFilter, most: u32) -> Query {
 /// Whether a filter lets few sources through, as far as anybody can tell: most are healthy, on many hosts.
 fn is_few(filter: &SourceFilter) -> bool {
     let unwell = filter.status.is_some_and(|status| status != Status::Healthy);
-    unwell || filter.waits_for_person || filter.host.is_some()
+    unwell || filter.waits_for_person || filter.host.is_some() || filter.error.is_some()
 }
 
 /// The query for a page of hosts.

@@ -138,10 +138,10 @@ impl Sql {
 
     pub(super) async fn all<T>(
         &self,
-        mut query: Query,
+        query: Query,
         read: impl Fn(&Row) -> sqlx::Result<T>,
     ) -> Result<Vec<T>> {
-        let rows = query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error))?;
+        let rows = self.rows(query).await?;
         rows.iter().map(read).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
     }
 

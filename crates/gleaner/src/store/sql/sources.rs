@@ -10,12 +10,12 @@ use sqlx::Row as _;
 use super::super::{LOCK, Row};
 use super::claim::{host_ids, settle_hosts};
 use super::commit::insert_events;
-use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
+use super::packed::{SOURCE_TABLES, end_sources, listing, select_listed, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
 use crate::store::{
-    Created, GoesBy, Held, Host, HostKey, HostOrder, NewSource, Place, Result, Sorted, Source, SourceEdit,
-    SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn,
+    Created, GoesBy, Held, Host, HostKey, HostOrder, Listing, NewSource, Place, Result, Sorted, Source,
+    SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn,
 };
 
 /// Policies, kinds and statuses are few; names that config no longer has could be many.
@@ -58,11 +58,16 @@ impl Sources for Sql {
     }
 
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>> {
-        let mut found = self.read_sources(list(filter, after, limit)).await?;
+        let mut found = self.read_sources(list(select_sources(), filter, after, limit)).await?;
         if !found.is_sorted_by_key(|source| source.id) {
             found.sort_unstable_by_key(|source| source.id);
         }
         Ok(found)
+    }
+
+    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Listing> {
+        let row = self.row(list(select_listed(), filter, after, limit)).await?;
+        row.as_ref().map_or(Ok(Listing::default()), listing).map_err(|error| self.fail(error))
     }
 
     async fn sources_sorted(
@@ -187,8 +192,8 @@ pub(super) fn pattern(text: &str) -> String {
 
 impl Sql {
     /// The sources that a query of [`select_sources`] finds.
-    async fn read_sources(&self, mut query: Query) -> Result<Vec<Source>> {
-        let row = query.build().fetch_one(&self.read).await.map_err(|error| self.fail(error))?;
+    async fn read_sources(&self, query: Query) -> Result<Vec<Source>> {
+        let Some(row) = self.row(query).await? else { return Ok(Vec::new()) };
         let found = sources(&row).map_err(|error| self.fail(error))?;
         Ok(found.into_iter().map(|(_, source)| source).collect())
     }
@@ -215,12 +220,11 @@ pub(super) fn not_found(id: i64) -> StoreError {
     StoreError::NotFound { entity: "source", key: id.to_string() }
 }
 
-/// The query that lists sources.
-pub(super) fn list(filter: &SourceFilter, after: Option<i64>, limit: u32) -> Query {
+/// The query that lists sources, from its beginning on.
+pub(super) fn list(mut query: Query, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Query {
     // By the table whose index leads to what is looked for, so that nothing is sorted.
     let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
     let id = if by_setting { "s.id" } else { "t.source_id" };
-    let mut query = select_sources();
     query.push(format!(" WHERE {id} > ")).push_bind(after.unwrap_or(0));
     push_filter(&mut query, filter);
     query.push(format!(" ORDER BY {id} LIMIT ")).push(i64::from(limit));

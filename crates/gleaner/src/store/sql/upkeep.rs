@@ -7,11 +7,12 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::super::{EXPLAIN, PLAN_COLUMN};
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
+use super::packed::select_listed;
 use super::webhooks::trim_deliveries;
 use super::{Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
 use crate::store::{
-    ClaimRequest, Cleaned, Cleanup, HostOrder, Key, Place, Result, Sorted, SourceFilter, SourceOrder, Spread,
-    Turn, Upkeep,
+    ClaimRequest, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted, SourceFilter,
+    SourceOrder, Spread, Turn, Upkeep,
 };
 
 /// Where clean-up of the history goes on, in `meta`.
@@ -43,7 +44,7 @@ impl Upkeep for Sql {
     async fn meta(&self, name: &str) -> Result<Option<String>> {
         let mut query = Query::new("SELECT value FROM meta WHERE name = ");
         query.push_bind(name);
-        let row = query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))?;
+        let row = self.row(query).await?;
         row.map(|row| row.try_get(0)).transpose().map_err(|error| self.fail(error))
     }
 
@@ -103,16 +104,18 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     let newest = Sorted { by: SourceOrder::Added, descending: true };
     let text = Turn::After(Place { key: Key::Text("https://b".to_owned()), id: 1000 });
     let number = Turn::After(Place { key: Key::Number(1000), id: 1000 });
+    let of_source = EventFilter { source_id: Some(1), ..EventFilter::default() };
     vec![
         ("claim hosts", claim_hosts(&request)),
         ("claim their sources", due_sources(&hosts, &request)),
         ("claim their pages", due_articles(&hosts, &request)),
         ("known entries", known),
         ("posts to clean up", old),
-        ("list sources", super::sources::list(&all, Some(1000), 50)),
-        ("list a collection's sources", super::sources::list(&collection, Some(1000), 50)),
-        ("list sources of a kind", super::sources::list(&kind, Some(1000), 50)),
-        ("list failing sources", super::sources::list(&failing, Some(1000), 50)),
+        ("list sources", super::sources::list(select_listed(), &all, Some(1000), 50)),
+        ("list a collection's sources", super::sources::list(select_listed(), &collection, Some(1000), 50)),
+        ("list sources of a kind", super::sources::list(select_listed(), &kind, Some(1000), 50)),
+        ("list failing sources", super::sources::list(select_listed(), &failing, Some(1000), 50)),
+        ("list a source's events", super::events::list(&of_source, Seek::Before(1000), 50)),
         ("list sources by address", ordered::sources(&all, address, &text, 50)),
         ("list feeds by address", ordered::sources(&kind, address, &text, 50)),
         ("list failing sources by address", ordered::sources(&failing, address, &text, 50)),

@@ -14,7 +14,8 @@ use crate::web::Web;
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
     color:#222;background:#fff}code,pre{font:14px/1.4 ui-monospace,monospace}h2{margin-top:2.5rem;\
     border-bottom:1px solid #ccc}details{border:1px solid #ddd;border-radius:.4rem;margin:.5rem 0;padding:.4rem .8rem}\
-    summary{cursor:pointer}summary b{display:inline-block;min-width:4.5rem}table{border-collapse:collapse;width:100%}\
+    summary{cursor:pointer}summary b{display:inline-block;min-width:4.5rem}code{overflow-wrap:anywhere}\
+    table{border-collapse:collapse;width:100%}td{overflow-wrap:anywhere}\
     td,th{text-align:left;vertical-align:top;padding:.2rem .8rem .2rem 0}pre{overflow:auto;background:#f4f4f4;\
     padding:.6rem;border-radius:.4rem}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}\
     pre{background:#222}details{border-color:#444}h2{border-color:#444}a{color:#8bf}}";

@@ -6,83 +6,92 @@ use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::service::{Source, SourceFilter};
+use crate::service::{Listed, ListedLine, Source, SourceFilter, Text};
 use crate::web::params::Params;
+use crate::web::written::{Written, written};
 use crate::web::{Limit, Problem};
 
-/// A source.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Source)]
-pub(super) struct Shown {
-    id: i64,
-    url: String,
-    #[schema(value_type = KindName)]
-    kind: Kind,
-    name: Option<String>,
-    collection_id: i64,
-    /// Whether it is polled at all.
-    enabled: bool,
-    #[schema(value_type = StatusName)]
-    status: Status,
-    /// A number, or `"auto"`; null: as config says.
-    poll_interval_minutes: Option<Every>,
-    poll_delay_seconds: Option<u64>,
-    article_selector: Option<String>,
-    ignore_selector: Option<String>,
-    full_content: bool,
-    backfill: bool,
-    /// Its own policy; null: the default one.
-    policy: Option<String>,
-    consecutive_failures: u32,
-    /// `transient` or `permanent`.
-    last_failure_type: Option<&'static str>,
-    last_error_type: Option<&'static str>,
-    last_error: Option<String>,
-    last_status_code: Option<u16>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    failing_since: Option<Time>,
-    disabled_reason: Option<String>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    quarantined_at: Option<Time>,
-    quarantine_reason: Option<String>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    retry_at: Option<Time>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    last_polled_at: Option<Time>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    last_success_at: Option<Time>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    next_poll_at: Option<Time>,
-    #[schema(value_type = String, format = DateTime)]
-    created_at: Time,
-    #[schema(value_type = String, format = DateTime)]
-    updated_at: Time,
-    /// The host that it is asked from.
-    host: String,
-    /// Counts edits; `ETag` is made of it.
-    version: i64,
+written! {
+    /// A source.
+    #[derive(Serialize, ToSchema)]
+    #[schema(as = Source)]
+    pub(super) struct Shown<'a> {
+        id: i64,
+        #[schema(value_type = String)]
+        url: Text<'a>,
+        #[schema(value_type = KindName)]
+        kind: Kind,
+        #[schema(value_type = Option<String>)]
+        name: Option<Text<'a>>,
+        collection_id: i64,
+        /// Whether it is polled at all.
+        enabled: bool,
+        #[schema(value_type = StatusName)]
+        status: Status,
+        /// A number, or `"auto"`; null: as config says.
+        poll_interval_minutes: Option<Every>,
+        poll_delay_seconds: Option<u64>,
+        #[schema(value_type = Option<String>)]
+        article_selector: Option<Text<'a>>,
+        #[schema(value_type = Option<String>)]
+        ignore_selector: Option<Text<'a>>,
+        full_content: bool,
+        backfill: bool,
+        /// Its own policy; null: the default one.
+        #[schema(value_type = Option<String>)]
+        policy: Option<Text<'a>>,
+        consecutive_failures: u32,
+        /// `transient` or `permanent`.
+        last_failure_type: Option<&'static str>,
+        last_error_type: Option<&'static str>,
+        last_error: Option<String>,
+        last_status_code: Option<u16>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        failing_since: Option<Time>,
+        disabled_reason: Option<String>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        quarantined_at: Option<Time>,
+        quarantine_reason: Option<String>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        retry_at: Option<Time>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        last_polled_at: Option<Time>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        last_success_at: Option<Time>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        next_poll_at: Option<Time>,
+        #[schema(value_type = String, format = DateTime)]
+        created_at: Time,
+        #[schema(value_type = String, format = DateTime)]
+        updated_at: Time,
+        /// The host that it is asked from.
+        #[schema(value_type = String)]
+        host: Text<'a>,
+        /// Counts edits; `ETag` is made of it.
+        version: i64,
+    }
 }
 
-impl From<Source> for Shown {
-    fn from(source: Source) -> Self {
-        let Source { id, settings, health, next_poll_at, host, version, created_at, updated_at, .. } = source;
+impl<'a> From<Listed<'a>> for Shown<'a> {
+    fn from(source: Listed<'a>) -> Self {
+        let health = source.health.unwrap_or_default();
         let status = health.status();
         let (row, held) = (health.failing, health.quarantine);
         Self {
-            id,
-            url: settings.url,
-            kind: settings.kind,
-            name: settings.name,
-            collection_id: settings.collection_id,
+            id: source.id,
+            url: source.url,
+            kind: source.kind,
+            name: source.name,
+            collection_id: source.collection_id,
             enabled: health.disabled.is_none(),
             status,
-            poll_interval_minutes: interval(settings.interval),
-            poll_delay_seconds: settings.poll_delay.map(|delay| delay.as_millis() / 1000),
-            article_selector: settings.article_selector,
-            ignore_selector: settings.ignore_selector,
-            full_content: settings.full_content,
-            backfill: settings.backfill,
-            policy: settings.policy,
+            poll_interval_minutes: interval(source.interval),
+            poll_delay_seconds: source.poll_delay.map(|delay| delay.as_millis() / 1000),
+            article_selector: source.article_selector,
+            ignore_selector: source.ignore_selector,
+            full_content: source.full_content,
+            backfill: source.backfill,
+            policy: source.policy,
             consecutive_failures: row.as_ref().map_or(0, |row| row.count),
             last_failure_type: row.as_ref().map(|row| row.class().name()),
             last_error_type: row.as_ref().map(|row| row.kind.name()),
@@ -93,14 +102,29 @@ impl From<Source> for Shown {
             quarantined_at: held.as_ref().map(|held| held.at),
             retry_at: held.as_ref().and_then(|held| held.retry_at),
             quarantine_reason: held.map(|held| held.reason),
-            last_polled_at: health.last_polled_at,
-            last_success_at: health.last_success_at,
-            next_poll_at,
-            created_at,
-            updated_at,
-            host,
-            version,
+            last_polled_at: source.last_polled_at,
+            last_success_at: source.last_success_at,
+            next_poll_at: source.next_poll_at,
+            created_at: source.created_at,
+            updated_at: source.updated_at,
+            host: source.host,
+            version: source.version,
         }
+    }
+}
+
+impl From<Source> for Shown<'static> {
+    fn from(source: Source) -> Self {
+        Listed::from(source).into()
+    }
+}
+
+/// A source of a list, which is read only when it is written.
+pub(super) struct ShownLine<'a>(pub(super) ListedLine<'a>);
+
+impl Written for ShownLine<'_> {
+    fn write(&self, to: &mut Vec<u8>) -> serde_json::Result<()> {
+        Shown::from(self.0.read()?).write(to)
     }
 }
 

@@ -128,12 +128,12 @@ struct Sure {
 
 /// Where somebody ends up who loads the page again.
 pub(super) async fn back(visit: Visit, RawQuery(query): RawQuery) -> Result<Redirect, Oops> {
-    Ok(Redirect::to(&List::of(visit.by(), query.as_deref())?.link()))
+    Ok(Redirect::to(&List::of(&visit, query.as_deref())?.link()))
 }
 
 /// Does what the form says.
 pub(super) async fn act(visit: Visit, RawQuery(query): RawQuery, body: String) -> Result<Response, Oops> {
-    let list = List::of(visit.by(), query.as_deref())?;
+    let list = List::of(&visit, query.as_deref())?;
     let order = match Order::read(&body) {
         Ok(order) => order,
         Err(error @ ServiceError::Invalid(_)) => return complain(&visit, list, error.to_string()).await,
@@ -174,7 +174,7 @@ async fn ask(visit: &Visit, list: &List, order: &Order) -> Result<Page<Sure>, Oo
             fields.push(("all", "1".to_owned()));
             let found = by.count_sources(&list.filter, COUNTED).await?;
             let first = by.list(&list.filter, None, NAMED as u32).await?;
-            (found, None, first.iter().map(|source| source.id).collect())
+            (found, None, first.lines().map(|(id, _)| id).collect())
         }
         None => {
             fields.extend(order.ids.iter().map(|id| ("id", id.to_string())));

@@ -1,7 +1,7 @@
 //! Lists that are turned page by page: their order and their place as the address has them, so that a link shows the
 //! same to somebody else.
 
-use crate::service::{Key, Listed, Place, Sorted, Turn};
+use crate::service::{Key, Place, Sheet, Sorted, Turn};
 
 /// How many rows a page has.
 pub(super) const ROWS: u32 = 50;
@@ -86,7 +86,7 @@ pub(super) struct Pager {
 
 impl Pager {
     /// From a page; `to` makes the link of another.
-    pub(super) fn of<T>(page: &Listed<T>, turn: &Turn, to: impl Fn(Turn) -> String) -> Self {
+    pub(super) fn of<T>(page: &Sheet<T>, turn: &Turn, to: impl Fn(Turn) -> String) -> Self {
         Self {
             first: (*turn != Turn::First).then(|| to(Turn::First)),
             previous: page.previous.clone().map(|place| to(Turn::Before(place))),

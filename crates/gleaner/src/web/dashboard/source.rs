@@ -234,8 +234,8 @@ pub(super) async fn act(
         "disable" => {
             by.set_enabled(id, false).await.map(|_| "Disabled; it is not polled until you enable it.")
         }
-        "set_aside" => by.set_aside(id, &asked.reason).await.map(|()| "Set aside."),
-        "lift" => by.lift(id).await.map(|()| "Lifted; it is polled at once."),
+        "set_aside" => by.set_aside(id, &asked.reason).await.map(|_| "Set aside."),
+        "lift" => by.lift(id).await.map(|_| "Lifted; it is polled at once."),
         "delete" => {
             by.delete_source(id).await?;
             return Ok(session::go(&visit.web, "/sources", &format!("Deleted {}.", name(&source))));

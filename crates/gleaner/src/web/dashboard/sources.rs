@@ -11,7 +11,7 @@ use super::bulk::Done;
 use super::paging::{self, Asked, Head, Pager, ROWS};
 use super::words::{self, count, grouped};
 use super::{Oops, Page, Shell, Visit};
-use crate::service::{By, Collection, ServiceError, Sorted, Source, SourceFilter, SourceOrder, Turn};
+use crate::service::{Collection, ServiceError, Sorted, Source, SourceFilter, SourceOrder, Turn};
 
 const ORDERS: [(&str, SourceOrder); 5] = [
     ("added", SourceOrder::Added),
@@ -43,7 +43,7 @@ pub(super) struct List {
 
 impl List {
     /// From what stands after the question mark.
-    pub(super) fn of(by: By<'_>, query: Option<&str>) -> Result<Self, ServiceError> {
+    pub(super) fn of(visit: &Visit, query: Option<&str>) -> Result<Self, ServiceError> {
         let asked = Asked::of(query);
         let status = match asked.get("status") {
             Some(name) => Some(Status::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| {
@@ -68,7 +68,7 @@ impl List {
             active_at: None,
             waits_for_person: asked.get("waits").is_some(),
             error,
-            goes_by: text("policy").map(|name| by.who_goes_by(&name)),
+            goes_by: text("policy").map(|name| visit.web.service.who_goes_by(&name)),
         };
         let order = asked.order(&ORDERS, NEWEST);
         Ok(Self { filter, order, turn: asked.turn(order.by == SourceOrder::Address) })
@@ -76,29 +76,27 @@ impl List {
 
     /// The parameters of this list.
     fn pairs(&self, order: Sorted<SourceOrder>, turn: &Turn) -> Vec<(&'static str, String)> {
-        let SourceFilter { status, kind, collection_id, host, text, waits_for_person, error, goes_by, .. } =
-            &self.filter;
+        let SourceFilter { status, kind, collection_id, host, text, waits_for_person, .. } = &self.filter;
+        let (error, policy) = self.rule();
         let given = [
             ("q", text.clone()),
             ("status", status.map(|status| status.name().to_owned())),
             ("kind", kind.map(|kind| kind.name().to_owned())),
             ("collection", collection_id.map(|id| id.to_string())),
             ("host", host.clone()),
-            ("error", error.map(|kind| kind.name().to_owned())),
-            ("policy", goes_by.as_ref().map(|one| one.name.clone())),
             ("waits", waits_for_person.then(|| "person".to_owned())),
+            ("error", error.map(str::to_owned)),
+            ("policy", policy.map(str::to_owned)),
             ("sort", (order != NEWEST).then(|| paging::order_name(&ORDERS, &order))),
         ];
         let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
         given.chain(paging::turn_pair(turn)).collect()
     }
 
-    /// What else is asked for than the form's fields say, in words.
-    pub(super) fn besides(&self) -> Option<String> {
-        let error = self.filter.error.map(|kind| format!("fail with {}", kind.name()));
-        let policy = self.filter.goes_by.as_ref().map(|one| format!("go by the policy {}", one.name));
-        let parts: Vec<String> = error.into_iter().chain(policy).collect();
-        (!parts.is_empty()).then(|| parts.join(" and "))
+    /// The rule whose sources these are: the kind of their last error, and their policy.
+    fn rule(&self) -> (Option<&str>, Option<&str>) {
+        let SourceFilter { error, goes_by, .. } = &self.filter;
+        (error.map(ErrorKind::name), goes_by.as_ref().map(|policy| policy.name.as_str()))
     }
 
     /// Where this very page is.
@@ -206,7 +204,15 @@ struct Heads {
 
 impl SourcesPage {
     fn title(&self) -> String {
+        let only = SourceFilter { status: self.list.filter.status, ..SourceFilter::default() };
         match (self.counted, self.list.filter.status) {
+            (Some(found), _) if self.list.filter != only => {
+                if found == 1 {
+                    "1 source matches".to_owned()
+                } else {
+                    format!("{} match", count(found, "source"))
+                }
+            }
             (Some(found), None) => count(found, "source"),
             (Some(found), Some(status)) => {
                 format!(
@@ -248,7 +254,8 @@ impl SourcesPage {
 
 /// The list.
 pub(super) async fn page(visit: Visit, RawQuery(query): RawQuery) -> Result<Page<SourcesPage>, Oops> {
-    show(&visit, List::of(visit.by(), query.as_deref())?, None).await
+    let list = List::of(&visit, query.as_deref())?;
+    show(&visit, list, None).await
 }
 
 /// The list, after something was done to it.
@@ -259,7 +266,7 @@ pub(super) async fn show(visit: &Visit, list: List, done: Option<Done>) -> Resul
     let listed = by.sources_page(&list.filter, list.order, &list.turn, ROWS).await?;
     let pager =
         Pager::of(&listed, &list.turn, |turn| paging::link("/sources", &list.pairs(list.order, &turn)));
-    let rows = listed.items.into_iter().map(|source| row(source, &collections)).collect();
+    let rows: Vec<Row> = listed.items.into_iter().map(|source| row(source, &collections)).collect();
     let head = |title, by, descending| {
         Head::of(title, Sorted { by, descending }, list.order, |order| list.sorted(order))
     };
@@ -272,7 +279,8 @@ pub(super) async fn show(visit: &Visit, list: List, done: Option<Done>) -> Resul
     Ok(Page(SourcesPage {
         shell: visit.shell("sources"),
         done,
-        counted: list.counted(&counts),
+        // Where all of them are on this page, they are counted for sure.
+        counted: if pager.is_needed() { list.counted(&counts) } else { Some(rows.len() as u64) },
         chips: chips(&counts, filter),
         statuses: Status::ALL.map(|one| offer(one.name(), one.name(), filter.status == Some(one))).into(),
         kinds: Kind::ALL.map(|one| offer(one.name(), one.name(), filter.kind == Some(one))).into(),

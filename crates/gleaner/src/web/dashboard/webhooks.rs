@@ -11,7 +11,7 @@ use super::given::{Given, Named};
 use super::session::go;
 use super::settings::Parts;
 use super::{Oops, Page, Shell, Visit, words};
-use crate::service::{Delivery, DeliveryStatus, NewWebhook, Webhook, WebhookEdit};
+use crate::service::{Delivery, DeliveryStatus, NewWebhook, ServiceError, Webhook, WebhookEdit};
 use crate::web::Web;
 
 /// Rows of a log on a page.
@@ -41,8 +41,8 @@ fn state(webhook: &Webhook) -> State {
     let progress = &webhook.progress;
     let (word, tone) = match (webhook.enabled, progress.given_up_at, progress.failures) {
         (false, _, _) => ("disabled", "disabled"),
-        (true, Some(_), _) => ("given up", "quarantined"),
-        (true, None, 0) => ("working", "healthy"),
+        (true, Some(_), _) => ("given up", "bad"),
+        (true, None, 0) => ("enabled", "healthy"),
         (true, None, _) => ("failing", "failing"),
     };
     State { word, tone }
@@ -154,8 +154,8 @@ impl From<Delivery> for Logged {
         let (word, tone) = match row.status {
             DeliveryStatus::Pending => ("waiting", "failing"),
             DeliveryStatus::Delivered => ("delivered", "healthy"),
-            DeliveryStatus::GivenUp if row.seq.is_none() => ("failed", "quarantined"),
-            DeliveryStatus::GivenUp => ("given up", "quarantined"),
+            DeliveryStatus::GivenUp if row.seq.is_none() => ("failed", "bad"),
+            DeliveryStatus::GivenUp => ("given up", "bad"),
         };
         let answer = match (row.status_code, row.error) {
             (_, Some(error)) => error,
@@ -203,13 +203,6 @@ async fn show(visit: &Visit, id: i64, before: Option<i64>, seen: Seen) -> Result
     let older = log.last().filter(|_| more).map(|row| row.id);
     let owner = by.users().await?.into_iter().find(|user| user.id == webhook.owner_id);
     let Seen { made, tested, given } = seen;
-    let as_is = || {
-        Given::of([
-            ("name", webhook.name.clone()),
-            ("url", webhook.url.clone()),
-            ("events", webhook.events.replace(',', ", ")),
-        ])
-    };
     let shell = visit.shell("settings");
     let page = OnePage {
         parts: Parts::new(&shell, HOME),
@@ -221,15 +214,21 @@ async fn show(visit: &Visit, id: i64, before: Option<i64>, seen: Seen) -> Result
         older,
         made,
         tested,
-        given: given.unwrap_or_else(as_is),
+        given: given.unwrap_or_else(|| as_is(&webhook)),
         webhook,
     };
     Ok((page.given.status(), Page(page)).into_response())
 }
 
+/// The form, filled in with what there is.
+fn as_is(webhook: &Webhook) -> Given {
+    let events = webhook.events.replace(',', ", ");
+    Given::of([("name", webhook.name.clone()), ("url", webhook.url.clone()), ("events", events)])
+}
+
 async fn edit(visit: Visit, Named(id): Named<i64>, given: Given) -> Result<Response, Oops> {
     let edit = WebhookEdit {
-        name: Some(given.get("name").to_owned()),
+        name: given.some("name").map(str::to_owned),
         url: Some(given.get("url").trim().to_owned()),
         events: Some(named(&given)),
         enabled: None,
@@ -282,14 +281,9 @@ async fn replay(visit: Visit, Named((id, delivery)): Named<(i64, i64)>) -> Resul
 }
 
 /// The page, with why something was not done.
-async fn refused(visit: &Visit, id: i64, error: crate::service::ServiceError) -> Result<Response, Oops> {
+async fn refused(visit: &Visit, id: i64, error: ServiceError) -> Result<Response, Oops> {
     let webhook = visit.by().webhook(id).await?;
-    let as_is = Given::of([
-        ("name", webhook.name),
-        ("url", webhook.url),
-        ("events", webhook.events.replace(',', ", ")),
-    ]);
-    let given = Some(as_is.refused_by(error)?);
+    let given = Some(as_is(&webhook).refused_by(error)?);
     show(visit, id, None, Seen { given, ..Seen::default() }).await
 }
 

@@ -1,0 +1,202 @@
+//! Sources from lines of JSON, as `sql/packed.rs` has both databases write them.
+
+use gleaner_core::health::{Disabled, Failing, Health, KindSet, PermanentRun, Quarantine};
+use gleaner_core::outcome::{Cause, ErrorKind, UnknownKind};
+use gleaner_core::schedule::Hints;
+use gleaner_core::source::{Interval, Kind};
+use gleaner_core::time::{Span, Time};
+use serde::de::{Error as _, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::{Memory, Source, SourceSettings};
+use crate::hex;
+
+#[derive(Deserialize)]
+struct Packed {
+    id: i64,
+    collection_id: i64,
+    url: String,
+    kind: Kind,
+    name: Option<String>,
+    poll_interval_minutes: Option<i64>,
+    poll_delay_seconds: Option<u64>,
+    article_selector: Option<String>,
+    ignore_selector: Option<String>,
+    #[serde(deserialize_with = "flag")]
+    full_content: bool,
+    #[serde(deserialize_with = "flag")]
+    backfill: bool,
+    #[serde(deserialize_with = "flag")]
+    ignore_robots: bool,
+    policy: Option<String>,
+    #[serde(deserialize_with = "bytes")]
+    secret: Option<Vec<u8>>,
+    version: i64,
+    created_at: i64,
+    updated_at: i64,
+    host_id: i64,
+    fence: i64,
+    next_poll_at: Option<i64>,
+    hold_until: Option<i64>,
+    last_polled_at: Option<i64>,
+    last_success_at: Option<i64>,
+    #[serde(deserialize_with = "bytes")]
+    etag: Option<Vec<u8>>,
+    #[serde(deserialize_with = "bytes")]
+    last_modified: Option<Vec<u8>>,
+    body_hash: Option<i64>,
+    reader_version: Option<i64>,
+    hints: Option<String>,
+    redirect: Option<String>,
+    cursor: Option<String>,
+    host: String,
+    slot: u32,
+    #[serde(deserialize_with = "health")]
+    health: Option<Health>,
+}
+
+#[derive(Deserialize)]
+struct PackedHealth {
+    #[serde(deserialize_with = "flag")]
+    enabled: bool,
+    disabled_reason: Option<String>,
+    consecutive_failures: i64,
+    failing_since: Option<i64>,
+    last_error_type: Option<String>,
+    last_error_cause: Option<String>,
+    last_error: Option<String>,
+    last_status_code: Option<u16>,
+    kind_run: i64,
+    kind_since: Option<i64>,
+    permanent_run: i64,
+    permanent_since: Option<i64>,
+    permanent_kinds: Option<String>,
+    quarantined_at: Option<i64>,
+    quarantine_reason: Option<String>,
+    #[serde(deserialize_with = "flag")]
+    quarantined_by_hand: bool,
+    retry_at: Option<i64>,
+}
+
+/// True and false, which SQLite knows as 1 and 0.
+pub(super) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    struct Flag;
+
+    impl Visitor<'_> for Flag {
+        type Value = bool;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("true or false")
+        }
+
+        fn visit_bool<E>(self, flag: bool) -> Result<bool, E> {
+            Ok(flag)
+        }
+
+        fn visit_u64<E>(self, number: u64) -> Result<bool, E> {
+            Ok(number != 0)
+        }
+    }
+
+    from.deserialize_any(Flag)
+}
+
+/// Bytes in hexadecimal; none at all are none.
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
+    let text = Option::<String>::deserialize(from)?.filter(|text| !text.is_empty());
+    let decoded = |text: String| hex::decode(&text).ok_or_else(|| D::Error::custom("no hexadecimal digits"));
+    text.map(decoded).transpose()
+}
+
+/// A source from its line, with the id of its host.
+pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
+    let packed: Packed = serde_json::from_str(line)?;
+    let hints = packed.hints.as_deref().map_or(Ok(Hints::NONE), serde_json::from_str)?;
+    let source = Source {
+        id: packed.id,
+        settings: SourceSettings {
+            collection_id: packed.collection_id,
+            url: packed.url,
+            kind: packed.kind,
+            name: packed.name,
+            interval: Interval::from_stored(packed.poll_interval_minutes),
+            poll_delay: packed.poll_delay_seconds.map(Span::from_secs),
+            article_selector: packed.article_selector,
+            ignore_selector: packed.ignore_selector,
+            full_content: packed.full_content,
+            backfill: packed.backfill,
+            ignore_robots: packed.ignore_robots,
+            policy: packed.policy,
+            secret: packed.secret,
+        },
+        health: Health {
+            hold_until: time(packed.hold_until),
+            last_polled_at: time(packed.last_polled_at),
+            last_success_at: time(packed.last_success_at),
+            ..packed.health.unwrap_or_default()
+        },
+        next_poll_at: time(packed.next_poll_at),
+        memory: Memory {
+            etag: packed.etag,
+            last_modified: packed.last_modified,
+            body_hash: packed.body_hash,
+            reader_version: packed.reader_version,
+            hints,
+            redirect: packed.redirect,
+            cursor: packed.cursor,
+        },
+        host: packed.host,
+        slot: packed.slot,
+        version: packed.version,
+        fence: packed.fence,
+        created_at: Time::from_millis(packed.created_at),
+        updated_at: Time::from_millis(packed.updated_at),
+    };
+    Ok((packed.host_id, source))
+}
+
+/// What is held against a source; none: all is well. When it was polled stands elsewhere.
+pub(super) fn health<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Health>, D::Error> {
+    let Some(state) = Option::<PackedHealth>::deserialize(from)? else { return Ok(None) };
+    let failing = state.failing_since.map(|since| failing(&state, Time::from_millis(since))).transpose();
+    let failing = failing.map_err(D::Error::custom)?;
+    let quarantine = state.quarantined_at.map(|at| Quarantine {
+        at: Time::from_millis(at),
+        reason: state.quarantine_reason.unwrap_or_default(),
+        retry_at: time(state.retry_at),
+        by_hand: state.quarantined_by_hand,
+    });
+    let disabled = (!state.enabled).then_some(Disabled { reason: state.disabled_reason });
+    Ok(Some(Health { disabled, quarantine, failing, ..Health::default() }))
+}
+
+fn failing(state: &PackedHealth, since: Time) -> Result<Failing, UnknownKind> {
+    let kind = match &state.last_error_type {
+        Some(name) => {
+            ErrorKind::from_parts(name, state.last_error_cause.as_deref().and_then(Cause::from_name))?
+        }
+        None => ErrorKind::Unexpected,
+    };
+    Ok(Failing {
+        count: count(state.consecutive_failures),
+        since,
+        kind,
+        status: state.last_status_code,
+        message: state.last_error.clone().unwrap_or_default(),
+        kind_run: count(state.kind_run),
+        kind_since: time(state.kind_since).unwrap_or(since),
+        permanent: state.permanent_since.map(|since| PermanentRun {
+            count: count(state.permanent_run),
+            since: Time::from_millis(since),
+            kinds: KindSet::from_text(state.permanent_kinds.as_deref().unwrap_or_default()),
+        }),
+    })
+}
+
+fn time(stored: Option<i64>) -> Option<Time> {
+    stored.map(Time::from_millis)
+}
+
+fn count(stored: i64) -> u32 {
+    u32::try_from(stored.max(0)).unwrap_or(u32::MAX)
+}

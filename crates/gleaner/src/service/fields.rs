@@ -89,7 +89,7 @@ impl SourceFields {
             "credential" => self.credential = Some(or_null(value, credential)?),
             _ => {
                 return Err(format!(
-                    "a source has no field '{}'; /api/v1/docs lists those it has",
+                    "a source has no field '{}'",
                     shortened(name)
                 ));
             }

@@ -292,9 +292,6 @@ fn hard(error: StoreError) -> ServiceError {
 
 /// All that is wrong with a line, on one line.
 fn words(wrongs: &[Wrong]) -> String {
-    let word = |wrong: &Wrong| match wrong.field.as_str() {
-        "" | "url" => wrong.message.clone(),
-        field => format!("{field}: {}", wrong.message),
-    };
-    format!("{}; it was left out", wrongs.iter().map(word).collect::<Vec<_>>().join("; "))
+    let words: Vec<&str> = wrongs.iter().map(|wrong| wrong.message.as_str()).collect();
+    format!("{}; it was left out", words.join("; "))
 }

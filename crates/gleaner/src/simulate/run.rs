@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use fastrand::Rng;
+use gleaner_core::adaptive::{Budget, Habit};
 use gleaner_core::health::{Health, Status};
 use gleaner_core::incident::Asked;
 use gleaner_core::judgement::{HostMemory, Judgement, Notice, Poll, Verdict, judge};
@@ -18,7 +19,7 @@ use gleaner_core::time::{Jitter, Span, Time};
 
 use super::measure::Measures;
 use super::truth::{Answer, Truth};
-use super::world::{DAY, NEVER, WINDOW, World};
+use super::world::{DAY, HOUR, LONG_AGO, NEVER, WINDOW, World};
 
 /// What is run.
 #[derive(Debug, Clone)]
@@ -52,11 +53,18 @@ struct Engine<'w, 's> {
     /// Hosts with something due that wait for our own network.
     parked: VecDeque<u32>,
     notices: Notices,
+    budget: Budget,
+    scale: f64,
+    scaled_at: i64,
 }
 
 struct SourceState {
     health: Health,
     next: i64,
+    /// Under `auto`: what it publishes, as far as documents showed it.
+    habit: Habit,
+    class: Option<usize>,
+    shown: usize,
 }
 
 #[derive(Default)]
@@ -79,6 +87,9 @@ pub fn run(world: &World, setup: &Setup, seed: u64) -> (Measures, Notices) {
         guard: Guard::default(),
         parked: VecDeque::new(),
         notices: Notices::new(),
+        budget: Budget::default(),
+        scale: 0.0,
+        scaled_at: LONG_AGO,
     };
     engine.start();
     while let Some(Reverse((at, who))) = engine.queue.pop() {
@@ -94,7 +105,8 @@ impl Engine<'_, '_> {
     fn start(&mut self) {
         for (index, source) in self.truth.world.sources.iter().enumerate() {
             let next = self.part_of(self.setup.interval);
-            self.sources.push(SourceState { health: Health::new(), next });
+            let (health, habit) = (Health::new(), Habit::default());
+            self.sources.push(SourceState { health, next, habit, class: None, shown: 0 });
             self.hosts[source.host].due.push(Reverse((next, index as u32)));
         }
         for host in 0..self.hosts.len() as u32 {
@@ -163,7 +175,8 @@ impl Engine<'_, '_> {
     /// When the host is looked at next.
     fn plan(&mut self, host: u32) {
         let queue = &mut self.hosts[host as usize];
-        while queue.due.peek().is_some_and(|Reverse((at, source))| self.sources[*source as usize].next != *at) {
+        while queue.due.peek().is_some_and(|Reverse((at, source))| self.sources[*source as usize].next != *at)
+        {
             queue.due.pop();
         }
         queue.wake_at = NEVER;
@@ -187,12 +200,13 @@ impl Engine<'_, '_> {
                 retry_after: (retry_after > 0).then(|| Span::from_millis(retry_after as u64)),
             }),
         };
+        let interval = self.interval(index, outcome.failure().is_none(), now);
         let hints = self.hints(index, now);
         let at = Situation {
             health: &self.sources[index].health,
             hints: &hints,
             host: &HostState::default(),
-            interval: self.setup.interval,
+            interval,
             policy: &self.setup.policy,
         };
         let asked = Asked { source: index as i64, fence: 0 };
@@ -205,6 +219,37 @@ impl Engine<'_, '_> {
         let state = &self.sources[index];
         let aside = matches!(state.health.status(), Status::Quarantined | Status::Disabled);
         self.truth.settle(index, aside, state.next == NEVER);
+    }
+
+    /// The interval of a source; after a success with what the document taught.
+    fn interval(&mut self, index: usize, served: bool, now: i64) -> Span {
+        if !self.setup.auto {
+            return self.setup.interval;
+        }
+        let (rules, time) = (&self.setup.rules.adaptive, Time::from_millis(now));
+        if now - self.scaled_at >= HOUR {
+            (self.scaled_at, self.scale) = (now, self.budget.scale(self.setup.interval, rules));
+        }
+        let count = if served { self.truth.published(index, now) } else { 0 };
+        let state = &mut self.sources[index];
+        if count > state.shown || served && state.class.is_none() {
+            let posts = &self.truth.world.sources[index].posts;
+            let from = state.shown.max(count.saturating_sub(WINDOW));
+            state.habit.saw(posts[from..count].iter().map(|at| Time::from_millis(*at)), time);
+            state.shown = count;
+        } else if served {
+            state.habit.saw([], time);
+        }
+        if served {
+            let class = Some(Budget::class(state.habit.weight(rules, time)));
+            self.budget.change(state.class, class);
+            state.class = class;
+        }
+        if state.class.is_none() {
+            self.setup.interval
+        } else {
+            state.habit.interval(self.scale, rules, time)
+        }
     }
 
     fn hints(&self, index: usize, now: i64) -> Hints {

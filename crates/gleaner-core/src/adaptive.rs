@@ -41,7 +41,7 @@ impl Default for Rules {
             on: true,
             shortest: Span::from_mins(5),
             longest: Span::from_hours(24),
-            prior: 0.3,
+            prior: 1.0,
             hour_prior: 1.0,
             weekday_prior: 10.0,
         }

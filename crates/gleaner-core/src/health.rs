@@ -267,6 +267,13 @@ impl Failing {
         }
     }
 
+    /// A row that was excused and is not any more.
+    pub(crate) fn inherited(failure: &Failure, count: u32, since: Time) -> Failing {
+        let row = Failing::after(None, failure, since);
+        let permanent = row.permanent.map(|run| PermanentRun { count, ..run });
+        Failing { count, kind_run: count, permanent, ..row }
+    }
+
     /// `404 Not Found, 3 times in a row over 26 hours`.
     fn in_words(&self, counts: Counts, now: Time) -> String {
         let (count, since) = self.run(counts);

@@ -13,8 +13,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::health::{Health, Status};
-use crate::outcome::ErrorKind;
+use crate::health::{Failing, Health, Status};
+use crate::outcome::{ErrorKind, Failure};
 use crate::time::{Span, Time};
 
 /// When failures are an incident, and what then.
@@ -115,6 +115,10 @@ pub struct Incidents {
     /// Failures since the host's latest success, one entry a source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
+    /// The incident that lasted too long, until the host's next success. Its time is held against its sources
+    /// after all, else a dead host would be named a second time as late.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<Incident>,
     /// When the latest incident was noticed. A source that has not answered since is no evidence again: else a
     /// few dead ones could excuse each other for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,8 +152,6 @@ pub enum Finding {
     Opened(Vec<TakenBack>),
     /// It still is the host.
     GoesOn,
-    /// It has been the host for so long that each source is on its own again, this one first.
-    TooLong(Incident),
 }
 
 impl Evidence {
@@ -208,19 +210,37 @@ impl Incidents {
 
     /// A poll of the host succeeded: the incident that this ends, and whether anything changed.
     pub fn succeeded(&mut self) -> (Option<Incident>, bool) {
-        let changed = self.open.is_some() || !self.evidence.is_empty();
-        self.evidence = Vec::new();
+        let changed = self.open.is_some() || self.given_up.is_some() || !self.evidence.is_empty();
+        (self.evidence, self.given_up) = (Vec::new(), None);
         (self.open.take(), changed)
+    }
+
+    /// Ends an incident that lasted too long: each source is on its own again.
+    pub fn give_up(&mut self, rules: &Rules, now: Time) -> Option<Incident> {
+        let open = self.open.as_mut()?;
+        // A clock that jumped back must not make it last longer.
+        open.opened_at = open.opened_at.min(now);
+        if now.since(open.opened_at) < rules.longest {
+            return None;
+        }
+        self.given_up = self.open.take();
+        self.given_up
+    }
+
+    /// What a source that fails as its host did has failed before, if that was an incident for too long.
+    pub fn inherited(&self, health: &Health, failure: &Failure) -> Option<Health> {
+        let incident = self.given_up.filter(|incident| incident.kind.same_kind(failure.kind))?;
+        let known = health.last_polled_at.is_some_and(|at| at >= incident.since);
+        if !known || health.failing.is_some() || health.last_success_at > Some(incident.since) {
+            return None;
+        }
+        let row = Failing::inherited(failure, incident.probes, incident.since);
+        Some(Health { failing: Some(row), ..health.clone() })
     }
 
     /// What a failure of a source means for the host.
     pub fn failed(&mut self, evidence: Evidence, rules: &Rules, now: Time) -> Finding {
         if let Some(open) = &mut self.open {
-            // A clock that jumped back must not make it last longer.
-            open.opened_at = open.opened_at.min(now);
-            if now.since(open.opened_at) >= rules.longest {
-                return self.open.take().map_or(Finding::Own, Finding::TooLong);
-            }
             open.probes = open.probes.saturating_add(1);
             open.probe_at = now + Incident::gap(open.probes, rules);
             return Finding::GoesOn;

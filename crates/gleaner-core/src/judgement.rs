@@ -190,9 +190,9 @@ pub fn judge(
     now: Time,
     jitter: Jitter,
 ) -> Verdict {
-    let decision = decide(at, poll.outcome, now, jitter);
     let network = if rules.guard.on {
-        let evidence = || evidence(at, poll, &decision, now);
+        let told = || !decide(at, poll.outcome, now, jitter).events.is_empty();
+        let evidence = || evidence(at, poll, told(), now);
         guard.polled(&rules.guard, poll.host, poll.outcome, evidence, now)
     } else {
         network::Finding::Fine
@@ -205,12 +205,13 @@ pub fn judge(
         network::Finding::CameBack(down) => Some(down),
         network::Finding::Fine => None,
     };
-    let mut verdict = Verdict::plain(decision);
-    match poll.outcome.failure() {
-        None => succeeded(rules, at, poll, memory, &mut verdict, now),
-        Some(failure) if failure.kind == ErrorKind::Internal => {}
-        Some(failure) => failed(rules, at, poll, failure, memory, &mut verdict, now, jitter),
-    }
+    let mut verdict = match poll.outcome.failure() {
+        None => succeeded(rules, at, poll, memory, now, jitter),
+        Some(failure) if failure.kind == ErrorKind::Internal => {
+            Verdict::plain(decide(at, poll.outcome, now, jitter))
+        }
+        Some(failure) => failed(rules, at, poll, failure, memory, now, jitter),
+    };
     if !rules.incidents.on && memory.incidents != Incidents::default() {
         let was = std::mem::take(&mut memory.incidents);
         verdict.memory_changed = true;
@@ -232,9 +233,10 @@ fn succeeded(
     at: &Situation<'_>,
     poll: &Poll<'_>,
     memory: &mut HostMemory,
-    verdict: &mut Verdict,
     now: Time,
-) {
+    jitter: Jitter,
+) -> Verdict {
+    let mut verdict = Verdict::plain(decide(at, poll.outcome, now, jitter));
     if rules.pacing.on {
         verdict.memory_changed = memory.pace.served(&rules.pacing);
         memory.latest_success = Some(Success { at: now, source: poll.asked.source });
@@ -251,6 +253,7 @@ fn succeeded(
         }
         verdict.notices.extend(ended.map(Notice::HostBack));
     }
+    verdict
 }
 
 /// Kinds that come from the host and not from what it is asked for.
@@ -264,31 +267,54 @@ fn failed(
     poll: &Poll<'_>,
     failure: &Failure,
     memory: &mut HostMemory,
-    verdict: &mut Verdict,
     now: Time,
     jitter: Jitter,
-) {
-    let in_incident = rules.incidents.on && memory.incidents.open.is_some();
-    let limit = rules.pacing.on && !in_incident && {
-        let latest = memory.latest_success;
-        Pace::is_limit(failure, poll.asked.source, at.health, latest, &rules.pacing, now)
-    };
-    if limit {
-        return paced(rules, failure, memory, verdict, now, jitter);
-    }
+) -> Verdict {
     if !rules.incidents.on {
-        return;
+        return on_its_own(rules, at, poll, failure, memory, now, jitter);
     }
-    match memory.incidents.failed(evidence(at, poll, &verdict.decision, now), &rules.incidents, now) {
-        incident::Finding::Own => verdict.memory_changed = !memory.incidents.evidence.is_empty(),
-        incident::Finding::TooLong(incident) => {
-            verdict.memory_changed = true;
-            verdict.release = Some(Release { over: rules.incidents.release_over, failing_with: None });
-            verdict.notices.push(Notice::HostGivenUp(incident));
+    let given_up = memory.incidents.give_up(&rules.incidents, now);
+    if memory.incidents.open.is_some() {
+        memory.incidents.failed(evidence(at, poll, false, now), &rules.incidents, now);
+        return in_an_incident(at, poll, memory, Vec::new(), now);
+    }
+    let inherited = memory.incidents.inherited(at.health, failure);
+    let at = &Situation { health: inherited.as_ref().unwrap_or(at.health), ..*at };
+    let mut verdict = on_its_own(rules, at, poll, failure, memory, now, jitter);
+    if let Some(incident) = given_up {
+        verdict.memory_changed = true;
+        verdict.release = Some(Release { over: rules.incidents.release_over, failing_with: None });
+        verdict.notices.push(Notice::HostGivenUp(incident));
+    }
+    if verdict.decision.next.is_some_and(|next| next.why == Why::Pacing) {
+        return verdict;
+    }
+    let told = !verdict.decision.events.is_empty();
+    match memory.incidents.failed(evidence(at, poll, told, now), &rules.incidents, now) {
+        incident::Finding::Opened(taken_back) => in_an_incident(at, poll, memory, taken_back, now),
+        incident::Finding::Own | incident::Finding::GoesOn => {
+            verdict.memory_changed |= !memory.incidents.evidence.is_empty();
+            verdict
         }
-        incident::Finding::GoesOn => *verdict = in_an_incident(at, poll, memory, Vec::new(), now),
-        incident::Finding::Opened(taken_back) => *verdict = in_an_incident(at, poll, memory, taken_back, now),
     }
+}
+
+/// A failure that counts, and where it is a refusal, a wider spacing.
+fn on_its_own(
+    rules: &Judgement,
+    at: &Situation<'_>,
+    poll: &Poll<'_>,
+    failure: &Failure,
+    memory: &mut HostMemory,
+    now: Time,
+    jitter: Jitter,
+) -> Verdict {
+    let mut verdict = Verdict::plain(decide(at, poll.outcome, now, jitter));
+    let (source, latest) = (poll.asked.source, memory.latest_success);
+    if rules.pacing.on && Pace::is_limit(failure, source, at.health, latest, &rules.pacing, now) {
+        paced(rules, failure, memory, &mut verdict, now, jitter);
+    }
+    verdict
 }
 
 /// The source comes again when its host may be asked, the first few times in a row.
@@ -301,7 +327,7 @@ fn paced(
     jitter: Jitter,
 ) {
     let unpaced = memory.pace.gap == Span::ZERO;
-    let hold = memory.pace.refused(failure.retry_after, &rules.pacing, now);
+    let hold = memory.pace.refused(failure.retry_after, memory.latest_success, &rules.pacing, now);
     let decision = &mut verdict.decision;
     decision.host_hold_until = decision.host_hold_until.max(Some(hold));
     let again = hold + jitter.part_of(memory.pace.gap);
@@ -387,10 +413,9 @@ fn hold_until(poll: &Poll<'_>, now: Time) -> Option<Time> {
 }
 
 /// What would have to be taken back of this poll.
-fn evidence(at: &Situation<'_>, poll: &Poll<'_>, decision: &Decision, now: Time) -> Evidence {
+fn evidence(at: &Situation<'_>, poll: &Poll<'_>, told: bool, now: Time) -> Evidence {
     let kind = poll.outcome.failure().map_or(ErrorKind::Unexpected, |failure| failure.kind);
     let before: Health = at.health.clone();
     let hold_until = hold_until(poll, now);
-    let told = !decision.events.is_empty();
     Evidence { asked: poll.asked, kind, first_at: now, last_at: now, hold_until, before, told }
 }

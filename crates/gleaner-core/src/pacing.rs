@@ -23,8 +23,12 @@ pub struct Rules {
     pub first: Span,
     /// ...up to this.
     pub longest: Span,
-    /// What a success leaves of it.
+    /// What a success leaves of it...
     pub shrink: f64,
+    /// ...and what where it comes near what was refused before.
+    pub shrink_near: f64,
+    /// How near that is.
+    pub near: f64,
     /// Below this it is forgotten.
     pub least: Span,
     /// A 403 is a limit only where a sibling was served not longer ago.
@@ -40,6 +44,8 @@ impl Default for Rules {
             first: Span::from_secs(30),
             longest: Span::from_mins(10),
             shrink: 0.995,
+            shrink_near: 0.9998,
+            near: 1.15,
             least: Span::from_secs(15),
             sibling_within: Span::from_hours(1),
             refusals: 3,
@@ -53,6 +59,8 @@ impl Default for Rules {
 pub struct Pace {
     /// How far apart its sources are asked; none where it has not refused us.
     pub gap: Span,
+    /// The longest time since the request before after which it refused all the same; the limit is not below.
+    pub refused_after: Span,
 }
 
 /// The latest success of a host.
@@ -87,7 +95,15 @@ impl Pace {
     }
 
     /// The host refused: until when it is left alone.
-    pub fn refused(&mut self, retry_after: Option<Span>, rules: &Rules, now: Time) -> Time {
+    pub fn refused(
+        &mut self,
+        retry_after: Option<Span>,
+        latest: Option<Success>,
+        rules: &Rules,
+        now: Time,
+    ) -> Time {
+        let after = latest.map_or(Span::ZERO, |success| now.since(success.at));
+        self.refused_after = self.refused_after.max(after.min(rules.longest));
         self.gap = self.gap.doubled(1).max(rules.first).min(rules.longest);
         now + retry_after.unwrap_or(Span::ZERO).min(LONGEST_HOST_HOLD).max(self.gap)
     }
@@ -95,8 +111,9 @@ impl Pace {
     /// The host served: whether the spacing changed.
     pub fn served(&mut self, rules: &Rules) -> bool {
         let was = self.gap;
-        let gap = was.scale(rules.shrink);
-        self.gap = if gap < rules.least { Span::ZERO } else { gap };
+        let near = was <= self.refused_after.scale(rules.near);
+        let gap = was.scale(if near { rules.shrink_near } else { rules.shrink });
+        *self = if gap < rules.least { Self::default() } else { Self { gap, ..*self } };
         was != self.gap
     }
 

@@ -61,7 +61,6 @@ pub(super) struct Tally {
     per_source: Vec<f64>,
     recovery: [Vec<f32>; 3],
     ends: Vec<Vec<i64>>,
-    pub(super) by: std::collections::BTreeMap<String, (u64, u64, i64)>,
 }
 
 impl Tally {
@@ -81,14 +80,7 @@ impl Tally {
     }
 
     /// A post was stored.
-    pub(super) fn stored(
-        &mut self,
-        world: &World,
-        source: &Source,
-        one: &mut SourceTally,
-        post: usize,
-        now: i64,
-    ) {
+    pub(super) fn stored(&mut self, world: &World, source: &Source, one: &mut SourceTally, post: usize, now: i64) {
         let Some(available) = measured(world, source, post) else { return };
         let pushed_out = source.posts.get(post + WINDOW).is_some_and(|at| *at <= now);
         self.post(source, one, (!pushed_out).then_some(now - available));
@@ -107,12 +99,6 @@ impl Tally {
             let Some(available) = measured(world, source, post) else { continue };
             let pushed_out = source.posts.get(post + WINDOW).is_some_and(|at| *at <= world.end);
             self.post(source, one, (!pushed_out && !given_up).then_some(world.end - available));
-        }
-        {
-            let e = self.by.entry(format!("{:?}", source.label)).or_default();
-            e.0 += one.posts;
-            e.1 += one.missed;
-            e.2 += one.delay;
         }
         if one.posts > 0 {
             let late = one.delay as f64 + (MISSED as f64) * one.missed as f64;
@@ -146,20 +132,12 @@ impl Tally {
     }
 
     pub(super) fn measures(mut self, world: &World) -> Measures {
-        eprintln!(
-            "{:?}",
-            self.by
-                .iter()
-                .map(|(k, v)| format!("{k} {} {} {:.1}", v.0, v.1, v.2 as f64 / 60000. / v.0 as f64))
-                .collect::<Vec<_>>()
-        );
         let days = world.end as f64 / DAY as f64;
         let sources = world.sources.len() as f64;
         let hinted = world.sources.iter().filter(|source| source.hint() > 0).count() as f64;
         let dead: Vec<i64> = world.sources.iter().map(|s| s.dead_at).filter(|at| *at < NEVER).collect();
         let dead_months = dead.iter().map(|at| world.end - at).sum::<i64>() as f64 / (30 * DAY) as f64;
-        let limiting =
-            world.hosts.iter().filter(|host| matches!(host.manner, Manner::Limit(..))).count() as f64;
+        let limiting = world.hosts.iter().filter(|host| matches!(host.manner, Manner::Limit(..))).count() as f64;
         let minutes = |ms: f64| ms / MINUTE as f64;
         let posts = self.posts.max(1) as f64;
         let (no_hints, count) = self.no_hints;

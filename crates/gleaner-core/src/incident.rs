@@ -40,6 +40,8 @@ pub struct Rules {
     pub longest: Span,
     /// Over this the sources that waited are spread when it ends.
     pub release_over: Span,
+    /// A source that answers again after a failure of the host's making makes its siblings due that fail alike.
+    pub siblings: bool,
 }
 
 impl Default for Rules {
@@ -55,6 +57,7 @@ impl Default for Rules {
             probe_longest: Span::from_hours(1),
             longest: Span::from_days(3),
             release_over: Span::from_mins(10),
+            siblings: true,
         }
     }
 }

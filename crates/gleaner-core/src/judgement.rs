@@ -247,7 +247,7 @@ fn succeeded(
         verdict.memory_changed |= changed;
         // What ails a whole host and is gone for one source is gone for its siblings.
         let row = at.health.failing.as_ref().map(|row| row.kind);
-        let failing_with = row.filter(|kind| ails_a_host(*kind));
+        let failing_with = row.filter(|kind| rules.incidents.siblings && ails_a_host(*kind));
         if ended.is_some() || failing_with.is_some() {
             verdict.release = Some(Release { over, failing_with });
         }

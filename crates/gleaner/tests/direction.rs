@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each part, and the parts it must not name.
-const FORBIDDEN: [(&str, &[&str]); 11] = [
+const FORBIDDEN: [(&str, &[&str]); 12] = [
     ("fetch", &["read", "store", "engine", "service", "web", "cli"]),
     ("read", &["fetch", "store", "engine", "service", "web", "cli"]),
     ("store", &["fetch", "read", "engine", "service", "web", "cli"]),
@@ -15,6 +15,10 @@ const FORBIDDEN: [(&str, &[&str]); 11] = [
     ("config", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
     ("vault", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
     ("metrics", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
+    (
+        "simulate",
+        &["config", "fetch", "read", "store", "engine", "service", "web", "cli", "clock", "metrics"],
+    ),
     ("clock", &["fetch", "read", "store", "engine", "service", "web", "cli"]),
 ];
 

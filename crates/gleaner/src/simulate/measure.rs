@@ -80,7 +80,14 @@ impl Tally {
     }
 
     /// A post was stored.
-    pub(super) fn stored(&mut self, world: &World, source: &Source, one: &mut SourceTally, post: usize, now: i64) {
+    pub(super) fn stored(
+        &mut self,
+        world: &World,
+        source: &Source,
+        one: &mut SourceTally,
+        post: usize,
+        now: i64,
+    ) {
         let Some(available) = measured(world, source, post) else { return };
         let pushed_out = source.posts.get(post + WINDOW).is_some_and(|at| *at <= now);
         self.post(source, one, (!pushed_out).then_some(now - available));
@@ -137,7 +144,8 @@ impl Tally {
         let hinted = world.sources.iter().filter(|source| source.hint() > 0).count() as f64;
         let dead: Vec<i64> = world.sources.iter().map(|s| s.dead_at).filter(|at| *at < NEVER).collect();
         let dead_months = dead.iter().map(|at| world.end - at).sum::<i64>() as f64 / (30 * DAY) as f64;
-        let limiting = world.hosts.iter().filter(|host| matches!(host.manner, Manner::Limit(..))).count() as f64;
+        let limiting =
+            world.hosts.iter().filter(|host| matches!(host.manner, Manner::Limit(..))).count() as f64;
         let minutes = |ms: f64| ms / MINUTE as f64;
         let posts = self.posts.max(1) as f64;
         let (no_hints, count) = self.no_hints;

@@ -12,6 +12,7 @@ mod people;
 mod policy;
 mod polling;
 mod site;
+mod simulate;
 mod sources;
 
 use std::path::Path;

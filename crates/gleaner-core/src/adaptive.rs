@@ -93,8 +93,8 @@ impl Habit {
     fn turn(&mut self, now: Time) {
         let today = day_of(now);
         let days = today.saturating_sub(self.day);
-        if self.daily.len() != DAYS || days < 0 || days >= DAYS as i64 {
-            // The first day, a month without a word, or a clock that jumped back.
+        if self.daily.len() != DAYS || !(-1..DAYS as i64).contains(&days) {
+            // The first day, a month without a word, or a clock that jumped.
             *self = Self { day: today, daily: vec![0; DAYS], ..Self::default() };
             return;
         }
@@ -105,7 +105,7 @@ impl Habit {
                 *count *= FADE;
             }
         }
-        self.day = today;
+        self.day = self.day.max(today);
     }
 
     /// Entries a day, over the last 30 days or what is known of them.
@@ -247,5 +247,90 @@ impl Budget {
             if asked(middle) < wanted { low = middle } else { high = middle }
         }
         high
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: fn() -> Rules = Rules::default;
+
+    fn start() -> Time {
+        Time::parse("2026-11-01T00:00:00Z").unwrap()
+    }
+
+    /// Polled every hour for 40 days, with an entry whenever this says so.
+    fn habit(publishes: impl Fn(u64) -> bool) -> (Habit, Time) {
+        let mut habit = Habit::default();
+        let mut now = start();
+        for hour in 0..40 * 24 {
+            now = start() + Span::from_hours(hour);
+            habit.saw(publishes(hour).then_some(now), now);
+        }
+        (habit, now)
+    }
+
+    #[test]
+    fn all_together_keep_the_budget() {
+        let mut budget = Budget::default();
+        let interval = Span::from_mins(30);
+        let habits: Vec<(Habit, Time)> =
+            [1, 3, 24, 24, 100, 700].into_iter().map(|every| habit(move |hour| hour % every == 0)).collect();
+        for (habit, now) in &habits {
+            budget.change(None, Some(Budget::class(habit.weight(&RULES(), *now))));
+        }
+        let scale = budget.scale(interval, &RULES());
+        let intervals: Vec<Span> =
+            habits.iter().map(|(habit, now)| habit.interval(scale, &RULES(), *now)).collect();
+        assert!(intervals.is_sorted(), "{intervals:?}");
+        assert!(intervals[0] < interval && interval < intervals[5], "{intervals:?}");
+        // Over a day, each at its hours.
+        let asked: f64 = habits
+            .iter()
+            .map(|(habit, now)| {
+                let (mut at, mut polls) = (*now, 0.0);
+                while at < *now + Span::from_days(7) {
+                    at = at + habit.interval(scale, &RULES(), at);
+                    polls += 1.0;
+                }
+                polls
+            })
+            .sum();
+        let fixed = 6.0 * 7.0 * 48.0;
+        assert!((asked / fixed - 1.0).abs() < 0.15, "{asked} polls, {fixed} at a fixed interval");
+    }
+
+    #[test]
+    fn it_is_asked_when_it_publishes() {
+        let (office, _) = habit(|hour| (9..17).contains(&(hour % 24)) && hour / 24 % 7 < 5);
+        let scale = 1.0 / (30.0 * 60_000.0);
+        let at = |text: &str| office.interval(scale, &RULES(), Time::parse(text).unwrap());
+        let (noon, midnight) = (at("2026-12-09T12:00:00Z"), at("2026-12-09T00:00:00Z"));
+        assert!(noon.as_millis() * 2 < midnight.as_millis(), "{noon} at noon, {midnight} at midnight");
+        let words = office.in_words(scale, &RULES(), Time::parse("2026-12-09T12:00:00Z").unwrap());
+        let begins = "it publishes 5.9 entries a day, most of them from 9 to 17 UTC, and is asked after";
+        assert!(words.starts_with(begins), "{words}");
+    }
+
+    #[test]
+    fn what_is_unknown_or_absurd_does_no_harm() {
+        let now = start();
+        let mut habit = Habit::default();
+        habit.saw([Time::from_millis(i64::MAX), Time::from_millis(i64::MIN), now + Span::from_days(2)], now);
+        assert_eq!(habit.rate(now), 0.0);
+        for scale in [0.0, f64::NAN, f64::INFINITY, 1e-12, -1.0] {
+            let interval = habit.interval(scale, &RULES(), now);
+            assert!((RULES().shortest..=RULES().longest).contains(&interval), "{scale}: {interval}");
+        }
+        habit.saw([now, now], now);
+        habit.saw([], now - Span::from_hours(1));
+        assert!(habit.rate(now) > 0.0, "a clock that stepped back over midnight forgets nothing");
+        let kept = serde_json::to_string(&habit).unwrap();
+        assert_eq!(serde_json::from_str::<Habit>(&kept).unwrap(), habit);
+        let mut budget = Budget::default();
+        assert!(budget.scale(Span::ZERO, &RULES()).is_finite());
+        budget.change(Some(usize::MAX), Some(usize::MAX));
+        assert!(budget.scale(Span::from_days(9999), &RULES()).is_finite());
     }
 }

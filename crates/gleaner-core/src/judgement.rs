@@ -21,6 +21,8 @@
 //! - *In the worker*: one [`Guard`], asked with [`Guard::leave`] before each claim; [`Verdict::resume_over`] spreads
 //!   everything overdue, as after a clock that jumped.
 //!
+//! A host that may be asked several times at once has a memory for each of its slots.
+//!
 //! A poll whose commit is discarded leaves a host's memory as stored; the guard may remember one failure too
 //! many, which the conditions above make harmless.
 //!
@@ -327,7 +329,7 @@ fn paced(
     jitter: Jitter,
 ) {
     let unpaced = memory.pace.gap == Span::ZERO;
-    let hold = memory.pace.refused(failure.retry_after, memory.latest_success, &rules.pacing, now);
+    let hold = memory.pace.refused(failure.retry_after, &rules.pacing, now);
     let decision = &mut verdict.decision;
     decision.host_hold_until = decision.host_hold_until.max(Some(hold));
     let again = hold + jitter.part_of(memory.pace.gap);
@@ -371,7 +373,7 @@ fn own_network(
     let went_down = !taken_back.is_empty();
     let probe_at = guard.down().map_or(now, |down| down.probe_at);
     let known = memory.incidents.evidence.len();
-    memory.incidents.evidence.retain(|entry| entry.kind.cause().is_none());
+    memory.incidents.evidence.retain(|entry| !network::is_ours(entry.kind));
     let mut verdict = excused(at, poll, taken_back, Next { at: probe_at, why: Why::OwnNetwork }, now);
     verdict.excused = Some(Excuse::OwnNetwork);
     verdict.memory_changed = known != memory.incidents.evidence.len();

@@ -125,15 +125,12 @@ impl Guard {
         let kind = outcome.failure().map(|failure| failure.kind);
         match (kind, &mut self.down) {
             (Some(ErrorKind::Internal), _) => Finding::Fine,
-            // A captive portal sends every name to an address of its own, which the guard of fetch refuses.
-            (Some(ErrorKind::Network(_) | ErrorKind::Blocked), Some(down)) => {
+            (Some(kind), Some(down)) if is_ours(kind) => {
                 down.probes = down.probes.saturating_add(1);
                 down.probe_at = now + gap(down.probes, rules);
                 Finding::StillDown
             }
-            (Some(ErrorKind::Network(_) | ErrorKind::Blocked), None) => {
-                self.failed(rules, host, evidence(), now)
-            }
+            (Some(kind), None) if is_ours(kind) => self.failed(rules, host, evidence(), now),
             (_, down) => {
                 self.failures.clear();
                 down.take().map_or(Finding::Fine, Finding::CameBack)
@@ -165,6 +162,12 @@ impl Guard {
         }
         Finding::WentDown(known.into_iter().map(|evidence| evidence.taken_back(probe_at)).collect())
     }
+}
+
+/// Kinds that may be our own network's. A captive portal sends every name to an address of its own, which the
+/// guard of fetch refuses.
+pub(crate) const fn is_ours(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Network(_) | ErrorKind::Blocked)
 }
 
 /// How long until the next probe, after so many.

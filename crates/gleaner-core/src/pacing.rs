@@ -59,8 +59,10 @@ impl Default for Rules {
 pub struct Pace {
     /// How far apart its sources are asked; none where it has not refused us.
     pub gap: Span,
-    /// The longest time since the request before after which it refused all the same; the limit is not below.
-    pub refused_after: Span,
+    /// The longest spacing at which it refused right after it had served; its limit is not below that.
+    pub refused_at: Span,
+    /// It refused the latest request, too. What it refuses in a row says nothing of its limit: it may refuse all.
+    pub refusing: bool,
 }
 
 /// The latest success of a host.
@@ -95,26 +97,22 @@ impl Pace {
     }
 
     /// The host refused: until when it is left alone.
-    pub fn refused(
-        &mut self,
-        retry_after: Option<Span>,
-        latest: Option<Success>,
-        rules: &Rules,
-        now: Time,
-    ) -> Time {
-        let after = latest.map_or(Span::ZERO, |success| now.since(success.at));
-        self.refused_after = self.refused_after.max(after.min(rules.longest));
+    pub fn refused(&mut self, retry_after: Option<Span>, rules: &Rules, now: Time) -> Time {
+        if !self.refusing {
+            self.refused_at = self.refused_at.max(self.gap);
+        }
+        self.refusing = true;
         self.gap = self.gap.doubled(1).max(rules.first).min(rules.longest);
         now + retry_after.unwrap_or(Span::ZERO).min(LONGEST_HOST_HOLD).max(self.gap)
     }
 
     /// The host served: whether the spacing changed.
     pub fn served(&mut self, rules: &Rules) -> bool {
-        let was = self.gap;
-        let near = was <= self.refused_after.scale(rules.near);
-        let gap = was.scale(if near { rules.shrink_near } else { rules.shrink });
-        *self = if gap < rules.least { Self::default() } else { Self { gap, ..*self } };
-        was != self.gap
+        let was = *self;
+        let near = was.gap <= was.refused_at.scale(rules.near);
+        let gap = was.gap.scale(if near { rules.shrink_near } else { rules.shrink });
+        *self = if gap < rules.least { Self::default() } else { Self { gap, refusing: false, ..was } };
+        was != *self
     }
 
     /// `asked at most every 90 seconds, as it answered when asked more often`.

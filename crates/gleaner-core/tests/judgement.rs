@@ -314,7 +314,7 @@ fn any_policy() -> impl Strategy<Value = &'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// With everything off, judging is deciding.
     #[test]

@@ -11,6 +11,7 @@ pub mod follow;
 pub mod health;
 pub mod identity;
 pub mod incident;
+mod judge;
 pub mod judgement;
 pub mod link;
 pub mod network;

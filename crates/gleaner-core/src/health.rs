@@ -216,6 +216,14 @@ impl StatusEventKind {
     }
 }
 
+impl StatusEvent {
+    /// What was told of a source from then on is taken back.
+    pub(crate) fn excused(since: Time) -> Self {
+        let reason = format!("its failures since {since} were not its own and do not count");
+        Self { kind: StatusEventKind::Excused, reason }
+    }
+}
+
 impl Failing {
     /// Transient or permanent, by the latest failure.
     pub fn class(&self) -> Class {

@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::health::{Failing, Health, Status};
+use crate::health::{Failing, Health, Status, StatusEvent};
 use crate::outcome::{ErrorKind, Failure};
 use crate::time::{Span, Time};
 
@@ -183,6 +183,13 @@ impl Evidence {
             }
             None => known.push(self),
         }
+    }
+}
+
+impl TakenBack {
+    /// The correcting event, where one is due.
+    pub fn event(&self) -> Option<StatusEvent> {
+        self.told.then(|| StatusEvent::excused(self.first_at))
     }
 }
 

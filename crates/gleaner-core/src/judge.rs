@@ -1,6 +1,6 @@
 //! [`judge`] and its parts: our own network first, then the host, then the source.
 
-use crate::health::{Decision, Quarantine, StatusEvent, StatusEventKind, decide};
+use crate::health::{Decision, Quarantine, decide};
 use crate::incident::{self, Evidence, Incidents, TakenBack};
 use crate::judgement::{Excuse, HostMemory, Judgement, Notice, Poll, Release, Verdict};
 use crate::network::{self, Guard};
@@ -220,7 +220,7 @@ fn excused(
     let own = taken_back.iter().position(|entry| entry.asked == poll.asked);
     let own = own.map(|place| taken_back.swap_remove(place));
     let hold_until = hold_until(poll, now);
-    let told = own.as_ref().is_some_and(|own| own.told && own.first_at < now);
+    let event = own.as_ref().filter(|own| own.first_at < now).and_then(TakenBack::event);
     let before = own.map_or_else(|| at.health.clone(), |own| own.health);
     let mut health = before.excused(Some(now), hold_until);
     let mut next = Some(next.not_before(hold_until));
@@ -229,9 +229,7 @@ fn excused(
         (None, Some(held)) => held.retry_at = next.map(|next| next.at),
         (None, None) => {}
     }
-    let events =
-        told.then(|| StatusEvent { kind: StatusEventKind::Excused, reason: "not its own fault".into() });
-    let events = events.into_iter().collect();
+    let events = event.into_iter().collect();
     let mut verdict = Verdict::plain(Decision { health, next, host_hold_until: None, events });
     verdict.taken_back = taken_back;
     verdict

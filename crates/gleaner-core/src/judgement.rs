@@ -37,7 +37,7 @@ pub use crate::judge::judge;
 use crate::network::{self, Down};
 use crate::outcome::{ErrorKind, Outcome};
 use crate::pacing::{self, Pace, Success};
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 /// All rules of judgement with their constants, each part with its switch `on`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -163,6 +163,28 @@ impl Notice {
             Self::HostPaced(_) => "host.paced",
             Self::NetworkDown(_) => "network.down",
             Self::NetworkBack(_) => "network.back",
+        }
+    }
+
+    /// What happened, for people; of whom, the caller says.
+    pub fn reason(&self, now: Time) -> String {
+        match self {
+            Self::HostDown(incident) => incident.in_words(),
+            Self::HostBack(incident) => {
+                format!("answers again after {} of {}", now.since(incident.since), incident.kind)
+            }
+            Self::HostGivenUp(incident) => format!(
+                "has failed as a whole for {} with {}; from now on it counts against each of its sources",
+                now.since(incident.since),
+                incident.kind
+            ),
+            Self::HostPaced(pace) => pace.in_words().unwrap_or_default(),
+            Self::NetworkDown(down) => format!(
+                "nothing has answered since {}: our own network seems to be down; nothing is held against any \
+                 source, and polling goes on by itself",
+                down.since
+            ),
+            Self::NetworkBack(down) => format!("our own network is back after {}", now.since(down.since)),
         }
     }
 }

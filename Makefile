@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim year clean
+.PHONY: help test setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -48,6 +48,9 @@ bench-api: ## How fast the API lists 50 of 100,000 sources, beside a bare handle
 bench-claim: ## What a claim costs: 1,000 due among 1,000,000 sources, on both databases
 	cargo run --release --locked --example claim_cost -- --sources 1000000
 	scripts/with-postgres bash -c 'cargo run --release --locked --example claim_cost -- --sources 1000000 --store "$$TEST_POSTGRES"'
+
+bench-rivals: ## Half a year of the polling rules of other readers, in the world of `gleaner simulate`
+	cargo run --release --locked --quiet --manifest-path bench/rivals/Cargo.toml
 
 year: ## A year of 1,000 sources with faults, on a clock that runs by hand; SEED=n replays one
 	cargo run --release --locked --example long_run -- --sources 1000 --days 365 --seed $(or $(SEED),1)

@@ -189,6 +189,9 @@ fn why_in_words(why: Why, at: &Situation<'_>) -> String {
         Why::FirstPoll => "its first poll, at a random point within the first interval".to_owned(),
         Why::ByHand => "a person asked for it".to_owned(),
         Why::SetAsideByHand => "a person set it aside until then".to_owned(),
+        Why::Incident => "its host fails as a whole and is asked once in a while".to_owned(),
+        Why::OwnNetwork => "our own network was down".to_owned(),
+        Why::Pacing => "its host limits how often it is asked".to_owned(),
     }
 }
 

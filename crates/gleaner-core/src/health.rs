@@ -3,37 +3,46 @@
 //! Pure: no I/O, no clock, no randomness; `now` and `jitter` arrive as values. Everything a policy can do is in
 //! its table. Absent on purpose: history. Health keeps what the tables need, so that no decision reads old polls.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::outcome::{Class, ErrorKind, Failure, Outcome};
 use crate::policy::{Aside, Counts, Policy, Then};
 use crate::schedule::{self, Next, Situation, Why};
 use crate::time::{Jitter, Span, Time};
 
 /// A source's state, as stored.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Health {
     /// Why it is not polled at all; none: enabled.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<Disabled>,
     /// Set aside, by a policy or by hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<Quarantine>,
     /// The failures since the latest success; none: the latest poll succeeded, or there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failing: Option<Failing>,
     /// The server asked us to stay away until then (`Retry-After`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hold_until: Option<Time>,
     /// The latest poll.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_polled_at: Option<Time>,
     /// The latest poll that succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_success_at: Option<Time>,
 }
 
 /// Not polled until a person enables it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Disabled {
     /// Why, for people; none where a person did it without a word.
     pub reason: Option<String>,
 }
 
 /// Set aside.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantine {
     /// Since when.
     pub at: Time,
@@ -46,7 +55,7 @@ pub struct Quarantine {
 }
 
 /// A row of failures.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failing {
     /// How many in a row.
     pub count: u32,
@@ -67,7 +76,7 @@ pub struct Failing {
 }
 
 /// Permanent failures in a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermanentRun {
     /// How many.
     pub count: u32,
@@ -119,6 +128,8 @@ pub enum StatusEventKind {
     Enabled,
     /// Nothing but permanent failures for so long that a person should decide.
     Dormant,
+    /// What was told of it is taken back: it was not the source's fault.
+    Excused,
 }
 
 /// What follows from a poll, or from a person's hand.
@@ -163,6 +174,18 @@ impl KindSet {
     }
 }
 
+impl Serialize for KindSet {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.to_text())
+    }
+}
+
+impl<'de> Deserialize<'de> for KindSet {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(|text| Self::from_text(&text))
+    }
+}
+
 impl Status {
     /// Every status, by precedence.
     pub const ALL: [Status; 4] = [Self::Disabled, Self::Quarantined, Self::Failing, Self::Healthy];
@@ -188,7 +211,16 @@ impl StatusEventKind {
             Self::Disabled => "source.disabled",
             Self::Enabled => "source.enabled",
             Self::Dormant => "source.dormant",
+            Self::Excused => "source.excused",
         }
+    }
+}
+
+impl StatusEvent {
+    /// What was told of a source from then on is taken back.
+    pub(crate) fn excused(since: Time) -> Self {
+        let reason = format!("its failures since {since} were not its own and do not count");
+        Self { kind: StatusEventKind::Excused, reason }
     }
 }
 
@@ -241,6 +273,13 @@ impl Failing {
             kind_since: same.map_or(now, |row| past(row.kind_since)),
             permanent,
         }
+    }
+
+    /// A row that was excused and is not any more.
+    pub(crate) fn inherited(failure: &Failure, count: u32, since: Time) -> Failing {
+        let row = Failing::after(None, failure, since);
+        let permanent = row.permanent.map(|run| PermanentRun { count, ..run });
+        Failing { count, kind_run: count, permanent, ..row }
     }
 
     /// `404 Not Found, 3 times in a row over 26 hours`.
@@ -297,6 +336,13 @@ impl Health {
         let retry_at = reason.parse().ok().and_then(Policy::cooldown_of).map(|span| now + span);
         let quarantine = Quarantine { at: now, reason: reason.to_owned(), retry_at, by_hand: true };
         Health { quarantine: Some(quarantine), ..self.clone() }
+    }
+
+    /// As it was before polls that were not its fault: only that it was asked, and what its server asked for,
+    /// stays of them.
+    #[must_use]
+    pub fn excused(self, last_polled_at: Option<Time>, hold_until: Option<Time>) -> Health {
+        Health { last_polled_at, hold_until, ..self }
     }
 
     /// A person lifts the quarantine; the row of failures stays, since it did happen.

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::time::Span;
 
@@ -186,6 +186,24 @@ impl FromStr for ErrorKind {
     type Err = UnknownKind;
     fn from_str(name: &str) -> Result<Self, UnknownKind> {
         KINDS.iter().find(|row| row.1 == name).map(|row| row.0).ok_or_else(|| UnknownKind(name.to_owned()))
+    }
+}
+
+/// As stored in the memory of hosts: the name, and after a colon the cause of a network failure.
+impl Serialize for ErrorKind {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.cause() {
+            Some(cause) => to.collect_str(&format_args!("{}:{}", self.name(), cause.name())),
+            None => to.serialize_str(self.name()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorKind {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let (name, cause) = text.split_once(':').unwrap_or((&text, ""));
+        ErrorKind::from_parts(name, Cause::from_name(cause)).map_err(serde::de::Error::custom)
     }
 }
 

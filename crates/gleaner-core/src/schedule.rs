@@ -111,6 +111,12 @@ pub enum Why {
     ByHand,
     /// A person set it aside until then.
     SetAsideByHand,
+    /// Its host fails as a whole: the next one to be asked whether it is back.
+    Incident,
+    /// Our own network is down: the next one to be asked whether it is back.
+    OwnNetwork,
+    /// Its host limits how often it is asked.
+    Pacing,
 }
 
 /// The server's hints by name.
@@ -148,6 +154,9 @@ impl Why {
             Self::FirstPoll => "first_poll",
             Self::ByHand => "by_hand",
             Self::SetAsideByHand => "set_aside_by_hand",
+            Self::Incident => "incident",
+            Self::OwnNetwork => "own_network",
+            Self::Pacing => "pacing",
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod log;
 pub mod metrics;
 pub mod read;
 pub mod service;
+pub mod simulate;
 pub mod store;
 pub mod vault;
 pub mod web;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each part, and the parts it must not name.
-const FORBIDDEN: [(&str, &[&str]); 12] = [
+const FORBIDDEN: [(&str, &[&str]); 13] = [
     ("fetch", &["read", "store", "engine", "service", "web", "cli", "demo"]),
     ("read", &["fetch", "store", "engine", "service", "web", "cli", "demo"]),
     ("store", &["fetch", "read", "engine", "service", "web", "cli", "demo"]),
@@ -18,6 +18,10 @@ const FORBIDDEN: [(&str, &[&str]); 12] = [
     ("vault", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
     ("metrics", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
     ("clock", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
+    (
+        "simulate",
+        &["config", "fetch", "read", "store", "engine", "service", "web", "cli", "clock", "metrics"],
+    ),
 ];
 
 /// What the core must never depend on, directly or not.

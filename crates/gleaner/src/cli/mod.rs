@@ -32,6 +32,7 @@ pub mod reference;
 mod remote;
 mod serve;
 mod show;
+mod simulate;
 mod source;
 mod table;
 mod token;
@@ -136,6 +137,8 @@ enum Command {
     Config(config::Args),
     /// Look at policies: what failures do to sources
     Policy(policy::Args),
+    /// Run half a year of decisions in an invented world, and say what they come to
+    Simulate(simulate::Args),
     /// Check that everything is there that gleaner needs, and say what to do where it is not
     Doctor(doctor::Args),
     /// Copy the database into a file, while gleaner runs
@@ -214,6 +217,7 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
     match command {
         Command::Config(args) => config::run(args, context),
         Command::Policy(args) => policy::run(args, context),
+        Command::Simulate(args) => simulate::run(args, context),
         Command::Serve(args) => serve::run(args, context).await,
         Command::Demo(args) => demo::run(args, context).await,
         Command::Try(args) => try_url::run(args, context).await,

@@ -92,7 +92,11 @@ impl Api {
         // Only the first of a process's tests installs it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         #[expect(clippy::disallowed_methods, reason = "a client of the API, not of the world")]
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap();
         let token = token(&service, &actor, "all", &[Scope::Read, Scope::Write]).await;
         Self { db, clock, service, actor, base, token, client, stop, server }
     }

@@ -72,9 +72,14 @@ async fn every_route_refuses_who_is_not_let_in(db: Database) {
 
 async fn what_is_not_there_is_not_told_to_strangers(db: Database) {
     let api = Api::new(db).await;
-    for path in ["/", "/api", "/api/v1/nothing", "/api/v2/sources", "/metrics", "/../etc/passwd"] {
+    for path in ["/api/v1/nothing", "/api/v2/sources", "/metrics", "/../etc/passwd"] {
         let answer = api.ask(Method::GET, path, None, &[]).await;
         assert!([401, 404].contains(&answer.status), "{path}: {}", answer.status);
+    }
+    for path in ["/", "/sources", "/settings", "/api", "/live", "/sources/1/edit"] {
+        let answer = api.ask(Method::GET, path, None, &[]).await;
+        assert_eq!(answer.status, 303, "{path} leads to the page to log in");
+        assert!(answer.header("location").unwrap().starts_with("/login"), "{path}");
     }
     assert_eq!(api.get("/nothing").await.problem(404), "no_such_route");
 }

@@ -37,8 +37,10 @@ pub(crate) async fn postgres() -> Database {
 pub(crate) async fn empty_postgres() -> String {
     let server = std::env::var("TEST_POSTGRES")
         .expect("TEST_POSTGRES names the server; run `make test`, or `scripts/with-postgres cargo test`");
-    let name =
-        format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+    // Ids of processes come again in a long run; chance does not.
+    let chance = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());
+    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = format!("test_{chance:x}_{count}");
     let mut admin = sqlx::PgConnection::connect(&server).await.expect("the test server answers");
     let create = format!("CREATE DATABASE {name} TEMPLATE template0");
     sqlx::raw_sql(sqlx::AssertSqlSafe(create)).execute(&mut admin).await.expect("a database can be made");

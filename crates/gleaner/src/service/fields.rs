@@ -88,10 +88,7 @@ impl SourceFields {
             "enabled" => self.enabled = Some(flag(name, value)?),
             "credential" => self.credential = Some(or_null(value, credential)?),
             _ => {
-                return Err(format!(
-                    "a source has no field '{}'",
-                    shortened(name)
-                ));
+                return Err(format!("a source has no field '{}'", shortened(name)));
             }
         }
         Ok(())

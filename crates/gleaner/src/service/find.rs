@@ -33,7 +33,11 @@ impl By<'_> {
         };
         match self.look(&url).await {
             Ok(trial) => {
-                let fields = found(fields, &url, trial)?;
+                let was_page = !trial.feeds.is_empty();
+                let mut fields = found(fields, &url, trial)?;
+                if was_page && fields.name.is_none() {
+                    fields.name = self.own_title(fields.url.as_deref()).await.map(Some);
+                }
                 Ok((self.create_source(&fields, checks).await?, None))
             }
             Err(ServiceError::Unreachable { why, .. }) => {
@@ -42,6 +46,13 @@ impl By<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+impl By<'_> {
+    /// What a feed calls itself; pages often call it no more than "RSS". Where it cannot be read now, nothing.
+    async fn own_title(&self, url: Option<&str>) -> Option<String> {
+        self.look(url?).await.ok()?.title
     }
 }
 

@@ -80,38 +80,6 @@ pub struct Added {
 }
 
 impl By<'_> {
-    /// Looks at a URL and adds what it is: the feed itself, by its title, or the feed that a page names. Where a page
-    /// names several, they are offered. One that cannot be reached now is added all the same, since it may be later.
-    pub async fn add_found(&self, new: &NewSource) -> Result<Added, ServiceError> {
-        if new.kind != Kind::Feed {
-            return self.add(new).await;
-        }
-        match self.look(&new.url).await {
-            Ok(trial) if trial.feeds.is_empty() => {
-                self.add(&NewSource { name: new.name.clone().or(trial.title), ..new.clone() }).await
-            }
-            Ok(trial) => {
-                let all = trial.feeds.iter();
-                match &all.clone().filter(|feed| !feed.of_comments).collect::<Vec<_>>()[..] {
-                    [feed] => self.add(&NewSource { url: feed.url.clone(), ..new.clone() }).await,
-                    _ => Err(ServiceError::invalid(
-                        "url",
-                        format!(
-                            "{} is a page that names several feeds; add one of them:\n  {}",
-                            new.url,
-                            all.map(|feed| feed.url.as_str()).collect::<Vec<_>>().join("\n  ")
-                        ),
-                    )),
-                }
-            }
-            Err(ServiceError::Unreachable { why, .. }) => {
-                let note = Some(format!("it cannot be read now ({why}); it will be tried again and again"));
-                Ok(Added { note, ..self.add(new).await? })
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     /// Adds a source as it is given; one whose URL the collection has already stays as it is.
     pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
         let collections = self.store.collections().await?;

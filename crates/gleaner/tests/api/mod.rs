@@ -27,4 +27,4 @@ macro_rules! on_both {
         }
     };
 }
-use on_both;
+pub(crate) use on_both;

@@ -131,5 +131,5 @@ fn pages_are_tried(site: &Site) {
     assert!(tried.ends_with("2 entries, 2 would be stored; nothing was.\n"), "{tried}");
     let added = site.run(&["add", server.url("/").as_str()]).ok();
     assert!(added.starts_with(&format!("added {} as source 1;", server.url("/feed"))), "{added}");
-    assert_eq!(site.json(&["show", "1"])["source"]["name"], serde_json::Value::Null);
+    assert_eq!(site.json(&["show", "1"])["source"]["name"], "News");
 }

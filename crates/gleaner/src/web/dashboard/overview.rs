@@ -130,7 +130,8 @@ fn needs(overview: &Overview) -> Vec<Need> {
 
 fn waiting(source: &Source) -> Need {
     let settings = &source.settings;
-    let why = sources::why(source).unwrap_or_else(|| "it is not polled any more".to_owned());
+    let why = sources::why(source).unwrap_or_else(|| "it failed for long".to_owned());
+    let why = format!("{why}; it is not polled until you lift, enable or delete it");
     Need {
         link: format!("/sources/{}", source.id),
         what: sources::name_of(settings.name.as_deref(), &settings.url),

@@ -6,27 +6,11 @@ mod posts;
 mod settings;
 mod webhooks;
 
-#[path = "../api/client.rs"]
-#[expect(clippy::duplicate_mod, reason = "the same server, for another client")]
-#[allow(dead_code, reason = "its client speaks to the API")]
-mod client;
-
-use client::Api;
 use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
 
+use super::on_both;
+use crate::api::client::Api;
 use crate::support::Database;
-
-macro_rules! on_both {
-    ($($name:ident),+ $(,)?) => {
-        mod on_sqlite {
-            $(#[tokio::test] async fn $name() { super::$name(crate::support::sqlite().await).await; })+
-        }
-        mod on_postgres {
-            $(#[tokio::test] async fn $name() { super::$name(crate::support::postgres().await).await; })+
-        }
-    };
-}
-use on_both;
 
 on_both!(
     nobody_is_let_in_without_a_session,

@@ -1,10 +1,5 @@
 //! The lists of sources and of hosts, over real HTTP, as a browser without script uses them.
 
-#[path = "api/client.rs"]
-#[expect(clippy::duplicate_mod, reason = "the same server, for another client")]
-#[allow(dead_code, reason = "its client speaks to the API")]
-mod client;
-
 use std::time::Instant;
 
 use gleaner::service::{BULK, NewSource, SourceFilter};
@@ -14,19 +9,9 @@ use gleaner_core::outcome::ErrorKind;
 use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 
+use super::on_both;
+use crate::api::client::Api;
 use crate::support::{Database, feed, start};
-use client::Api;
-
-macro_rules! on_both {
-    ($($name:ident),+ $(,)?) => {
-        mod on_sqlite {
-            $(#[tokio::test] async fn $name() { super::$name(crate::support::sqlite().await).await; })+
-        }
-        mod on_postgres {
-            $(#[tokio::test] async fn $name() { super::$name(crate::support::postgres().await).await; })+
-        }
-    };
-}
 
 on_both!(
     nobody_is_let_in_without_a_session,

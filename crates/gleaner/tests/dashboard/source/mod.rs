@@ -4,22 +4,10 @@ mod adding;
 mod editing;
 mod looking;
 
+use super::on_both;
 use crate::api::client::Api;
 use crate::support::Database;
 use crate::support::http::{Reply, Server};
-
-/// Makes two tests of each, one a database.
-macro_rules! on_both {
-    ($($name:ident),+ $(,)?) => {
-        mod on_sqlite {
-            $(#[tokio::test] async fn $name() { super::$name(crate::support::sqlite().await).await; })+
-        }
-        mod on_postgres {
-            $(#[tokio::test] async fn $name() { super::$name(crate::support::postgres().await).await; })+
-        }
-    };
-}
-use on_both;
 
 const FEED: &str = "<rss version='2.0'><channel><title>The letter</title><item><guid>1</guid><title>One</title>\
     <link>https://a.example/1</link><description>Text one</description></item></channel></rss>";

@@ -28,6 +28,15 @@ async fn on_sqlite(path: &str) -> sqlx::SqliteConnection {
 }
 
 #[tokio::test]
+async fn a_new_file_is_read_by_nobody_else() {
+    let db = sqlite().await;
+    for end in ["", "-wal", "-shm"] {
+        let mode = std::fs::metadata(format!("{}{end}", db.url)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{end}: {mode:o}");
+    }
+}
+
+#[tokio::test]
 async fn a_newer_sqlite_schema_is_refused() {
     let db = sqlite().await;
     drop(db.store);

@@ -40,7 +40,7 @@ impl By<'_> {
         self.change_health(id, |source, _| match source.health.status() {
             Status::Disabled => Err(is_disabled(id)),
             Status::Quarantined => {
-                Ok(Some((source.health.lifted(), StatusEventKind::Recovered, "lifted by hand".into())))
+                Ok(Some((source.health.lifted(), StatusEventKind::Enabled, "lifted by hand".into())))
             }
             Status::Failing | Status::Healthy => Ok(None),
         })

@@ -48,6 +48,19 @@ pub(super) const MIGRATIONS: &[Migration] = migrations!("sqlite");
 #[path = "sql/mod.rs"]
 mod sql;
 
+/// Makes a new file one that nobody else reads; SQLite gives the files beside it the same rights. One that is there
+/// keeps what its owner gave it.
+fn keep_private(path: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
 pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
     let fail = |error| StoreError::from_driver(path, error);
     if path.is_empty() {
@@ -59,6 +72,10 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
             why: format!("the directory {} cannot be made: {error}", directory.display()),
         })?;
     }
+    keep_private(path).map_err(|error| StoreError::BadUrl {
+        url: path.to_owned(),
+        why: format!("the file cannot be made: {error}"),
+    })?;
     let mut connect = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)

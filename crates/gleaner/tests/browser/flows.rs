@@ -75,6 +75,40 @@ async fn a_failing_source_is_watched_through_backoff_and_quarantine_and_back() {
 }
 
 #[tokio::test]
+async fn many_sources_are_changed_at_once_and_changed_back() {
+    let mut site = Site::new().await;
+    for n in 0..60 {
+        site.feed(&format!("/letter-{n}"), &["one"]).await;
+    }
+    site.poll_due().await;
+    let browser = site.browser().await;
+    browser.go(&site.at("/sources?sort=address")).await;
+    browser.until_reads("#found", "60 sources").await;
+    for n in [1, 3] {
+        browser.click(&format!("#bulk tbody tr:nth-child({n}) input")).await;
+    }
+    browser.until_reads("[data-selected]", "2 selected").await;
+    browser.click("button[value=disable]").await;
+    browser.until_reads("#said", "2 sources").await;
+    browser.until_reads("table.sources", "disabled").await;
+    let disabled = "return document.querySelectorAll('table.sources .status.disabled').length";
+    assert_eq!(browser.eval(disabled, &[]).await, 2);
+    browser.click("#said form button").await;
+    browser
+        .until_true("return document.querySelectorAll('table.sources .status.disabled').length === 0")
+        .await;
+
+    // All that match, not only this page; deleting asks first, and says what goes.
+    browser.click("#bulk input[name=all]").await;
+    browser.click("button[value=delete]").await;
+    browser.until_reads("main", "60 sources").await;
+    assert_eq!(site.api.db.count("sources").await, 60, "nothing is gone before one is sure");
+    browser.click("main form button.danger").await;
+    browser.until_reads("main", "No sources yet").await;
+    assert_eq!(site.api.db.count("posts").await, 0);
+}
+
+#[tokio::test]
 async fn a_thousand_feeds_are_imported_from_a_file() {
     let site = Site::new().await;
     let mut list = String::from("<opml version='2.0'><body><outline text='Gardens'>\n");

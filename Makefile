@@ -37,7 +37,7 @@ deb: dist ## A Debian package of it
 	scripts/deb
 
 fuzz-api: setup ## The API against its own document, 50,000 requests on each database
-	SCHEMATHESIS_EXAMPLES=800 SCHEMATHESIS_SEED=$(or $(SEED),2) scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says
+	SCHEMATHESIS_EXAMPLES=1200 SCHEMATHESIS_SEED=$(or $(SEED),2) scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop: cold, unchanged, one new entry
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml

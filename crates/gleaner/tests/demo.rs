@@ -95,6 +95,20 @@ impl Client {
         self.send(request.header("content-type", "application/json").body(body.to_string())).await
     }
 
+    /// What the dashboard's page to add a source finds at an address.
+    async fn look_at(&self, url: &str) -> String {
+        let cookie = format!("gleaner_session={}", self.token);
+        let page = self.client.get(format!("{}/add", self.base)).header("cookie", &cookie);
+        let page = page.send().await.unwrap().text().await.unwrap();
+        let form_token =
+            page.split("name=\"form_token\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        let form = self.client.post(format!("{}/add", self.base)).header("cookie", &cookie);
+        let form = form.header("x-form-token", form_token);
+        let form =
+            form.header("content-type", "application/x-www-form-urlencoded").body(format!("url={url}"));
+        form.send().await.unwrap().text().await.unwrap()
+    }
+
     async fn items(&self, path: &str) -> Vec<Value> {
         let answer = self.send(self.client.get(format!("{}/api/v1/{path}", self.base))).await;
         answer["items"].as_array().unwrap().clone()
@@ -147,6 +161,11 @@ async fn a_demo_shows_everything_and_leaves_nothing() {
         let more = |events: &[Value]| events.iter().any(|event| event["id"].as_i64() > Some(latest));
         client.until(kind, &path, more).await;
     }
+    let looked = client.look_at("http://newcomer.example/").await;
+    assert!(
+        looked.contains("http://newcomer.example/feed.rss"),
+        "the page to add one finds it, too: {looked}"
+    );
     let found = client.post("sources/find", &json!({ "url": "http://newcomer.example/" })).await;
     assert_eq!(found["source"]["url"], "http://newcomer.example/feed.rss", "a page names its feed: {found}");
     demo.end("-INT");

@@ -47,9 +47,7 @@ impl By<'_> {
             Err(error) => Err(error),
         }
     }
-}
 
-impl By<'_> {
     /// What a feed calls itself; pages often call it no more than "RSS". Where it cannot be read now, nothing.
     async fn own_title(&self, url: Option<&str>) -> Option<String> {
         self.look(url?).await.ok()?.title

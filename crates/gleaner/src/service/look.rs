@@ -14,7 +14,7 @@ use super::offers::{Fetched, Reading};
 use super::trial::failed_to_fetch;
 use super::{By, Checks, Scope, ServiceError, SourceFields, TrialEntry};
 use crate::engine::{X, credential_of};
-use crate::fetch::{Credential, Failed, Fetcher, Outside, Request};
+use crate::fetch::{Credential, Failed, Fetcher, Request};
 use crate::read::{self, ACCEPT_PAGES};
 use crate::store::Source;
 
@@ -70,7 +70,7 @@ impl By<'_> {
             return self.look_at_timeline(url).await;
         }
         let url = self.checked_url(Kind::Feed, &with_scheme(text))?;
-        let fetcher = Fetcher::new(&self.config.fetch, &Outside::default())?;
+        let fetcher = self.fetcher()?;
         let fetched = match self.fetch(&fetcher, &url, read::feed::ACCEPT, None).await {
             Ok(fetched) => fetched,
             Err(failed) => return unreachable(&url, failed),
@@ -122,7 +122,7 @@ impl By<'_> {
             });
         }
         let url = link::source_url(&settings.url)?;
-        let fetcher = Fetcher::new(&self.config.fetch, &Outside::default())?;
+        let fetcher = self.fetcher()?;
         let is_page = settings.kind != Kind::Feed;
         if is_page && !settings.ignore_robots {
             fetcher.allowed(&url, self.clock.now()).await.map_err(|failure| refused(&url, failure))?;

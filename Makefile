@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
+.PHONY: help test deny sbom crash setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -13,7 +13,7 @@ setup: ## Install what the tests need and the machine lacks
 
 check: ## Formatting, and clippy with warnings denied
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked --features gleaner/test-faults -- -D warnings
 
 docs: ## The API documentation, with warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
@@ -45,6 +45,9 @@ sbom: ## All that the binary is made of, as CycloneDX, in target/gleaner.cdx.jso
 
 fuzz-api: setup ## The API against its own document, 50,000 requests on each database
 	SCHEMATHESIS_EXAMPLES=1200 SCHEMATHESIS_SEED=$(or $(SEED),2) scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says
+
+crash: ## The whole process killed 1,000 times on each database (KILLS=n), and what that lost: a line of JSON each
+	KILLS=$(or $(KILLS),1000) scripts/with-postgres cargo test --release --locked --features gleaner/test-faults --package gleaner --test gleaner -- --nocapture --test-threads 1 a_killed_process_loses_nothing
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop: cold, unchanged, one new entry
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml

@@ -82,7 +82,7 @@ fn run_and_kill(url: &str, test: &str, kill: u64) -> bool {
 }
 
 /// PostgreSQL goes on for a moment with what a client sent before it died; waits until that is over.
-async fn server_is_done(url: &str) {
+pub(crate) async fn server_is_done(url: &str) {
     if !url.starts_with("postgres:") {
         return;
     }

@@ -12,6 +12,8 @@ mod database_faults;
 mod demo;
 mod direction;
 mod fetch;
+#[cfg(feature = "test-faults")]
+mod kill;
 mod links;
 mod long_run;
 mod readme;

@@ -6,6 +6,8 @@
 
 mod error;
 mod events;
+#[cfg(feature = "test-faults")]
+mod faults;
 mod listed;
 mod migrate;
 mod order;

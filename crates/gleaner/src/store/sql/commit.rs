@@ -54,6 +54,19 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     Ok(commits.iter().map(|commit| done.remove(&commit.source_id).unwrap_or(Committed::Discarded)).collect())
 }
 
+/// What is wrong on purpose: validators without the posts they stand for.
+#[cfg(feature = "test-faults")]
+pub(super) async fn store_validators(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<()> {
+    for commit in commits {
+        let Some(memory) = &commit.memory else { continue };
+        let mut query = Query::new("UPDATE source_state SET etag = ");
+        query.push_bind(memory.etag.as_deref()).push(", reader_version = ").push_bind(memory.reader_version);
+        query.push(" WHERE source_id = ").push_bind(commit.source_id);
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
 /// Which commits still hold their lease and their source's fence; locks both.
 async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<'a>>> {
     let mut found = HashMap::with_capacity(commits.len());

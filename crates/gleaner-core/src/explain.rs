@@ -11,6 +11,7 @@ use crate::health::{Failing, Quarantine, Status};
 use crate::outcome::ErrorKind;
 use crate::policy::{Aside, Counts, Gap, Then};
 use crate::schedule::{Hint, Situation, Why, next_poll};
+use crate::suspect::Suspected;
 use crate::time::{Jitter, Span, Time};
 
 /// An explanation for people.
@@ -28,6 +29,8 @@ pub struct Explanation {
     pub next: String,
     /// What would change it.
     pub changes: Vec<String>,
+    /// What was noticed beside its health, and what to do about it.
+    pub notices: Vec<String>,
 }
 
 /// A poll, or several alike, as evidence.
@@ -70,6 +73,25 @@ pub fn explain(
         evidence: evidence.iter().map(ToString::to_string).collect(),
         next: next(at, next_poll_at, now),
         changes: changes(at, now),
+        notices: Vec::new(),
+    }
+}
+
+impl Explanation {
+    /// The same of a source that is suspected of that.
+    #[must_use]
+    pub fn suspecting(mut self, suspected: Option<&Suspected>) -> Self {
+        let Some(Suspected { reason, evidence, since }) = suspected else { return self };
+        if self.status == Status::Healthy {
+            self.summary = format!("It answers, but something seems to be wrong: {evidence}.");
+        }
+        let name = reason.name().replace('_', " ");
+        self.notices.push(format!("Suspect since {}, {name}: {evidence}. {}", When(*since), reason.advice()));
+        self.changes.push(
+            "A document in which nothing seems to be wrong ends the suspicion; nothing is held against it."
+                .to_owned(),
+        );
+        self
     }
 }
 

@@ -108,10 +108,13 @@ CREATE TABLE source_state (
     hints                TEXT,
     redirect             TEXT,
     cursor               TEXT,
-    quiet_poll_id        BIGINT
+    quiet_poll_id        BIGINT,
+    suspect              TEXT
 );
 CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
 CREATE INDEX source_state_status ON source_state (status, source_id);
+-- Those that answer and yet seem to be wrong, which are few.
+CREATE INDEX source_state_suspect ON source_state (source_id) WHERE suspect IS NOT NULL;
 
 CREATE TABLE posts (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -38,10 +38,15 @@ pub(super) async fn show(args: &Args, context: &mut Context<'_>) -> Result<(), F
         .iter()
         .filter(|field| known(field))
         .map(|field| {
-            vec![
-                format!("  {field}"),
-                if field.ends_with("_at") { when(&source, field) } else { text(&source, field) },
-            ]
+            let value = match field.as_str() {
+                "suspect" => {
+                    let suspect = &source[field.as_str()];
+                    format!("{}: {}", text(suspect, "reason"), text(suspect, "evidence"))
+                }
+                time if time.ends_with("_at") => when(&source, time),
+                other => text(&source, other),
+            };
+            vec![format!("  {field}"), value]
         })
         .collect();
     context.out.write_all(aligned(&lines).as_bytes())?;
@@ -80,7 +85,9 @@ pub(super) async fn explain(args: &Args, context: &mut Context<'_>) -> Result<()
     )?;
     writeln!(context.out, "rule: {}", text(&told, "rule"))?;
     writeln!(context.out, "next poll: {}", text(&told, "next"))?;
-    for (heading, field) in [("what led here", "evidence"), ("what would change it", "changes")] {
+    let told_of =
+        [("noticed", "notices"), ("what led here", "evidence"), ("what would change it", "changes")];
+    for (heading, field) in told_of {
         let lines: Vec<&str> =
             told[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if !lines.is_empty() {

@@ -12,12 +12,14 @@ use gleaner_core::link;
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::Kind;
+use gleaner_core::suspect::{Sight, look_again};
 use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::host::host_key;
+use super::sight::Before;
 use super::{Inner, credential, x};
 use crate::fetch::{Request, Response, Validators};
 use crate::read::{self, Document, Lack, Page, Rules};
@@ -52,6 +54,8 @@ pub(super) struct Attempt {
     pub(super) memory: Option<Memory>,
     /// Where the source has moved for good.
     pub(super) moved: Option<Move>,
+    /// Whether something seems to be wrong with what came.
+    pub(super) sight: Sight,
     pub(super) status: Option<u16>,
     pub(super) bytes: u64,
     pub(super) duration: Span,
@@ -87,6 +91,7 @@ impl Attempt {
             note: None,
             memory: None,
             moved: None,
+            sight: Sight::Nothing,
             status: None,
             bytes: 0,
             duration: Span::ZERO,
@@ -134,10 +139,24 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         let memory = remember_unchanged(source, &response, now);
         let moved = moved(&source.settings.url, &memory, now, true).map(|url| move_to(inner, source, url));
         let memory = (memory != source.memory).then_some(memory);
-        return Ok(Attempt { outcome: Outcome::NotModified { retry_after }, memory, moved, ..attempt });
+        let sight = look_again(source.suspect.as_ref(), source.memory.hints.habit, now);
+        return Ok(Attempt {
+            outcome: Outcome::NotModified { retry_after },
+            memory,
+            moved,
+            sight,
+            ..attempt
+        });
     }
     let known = known(inner, source).await?;
-    let Read { hints, lacks, found, response } = read_and_sift(inner, source, response, known, now).await?;
+    let (read, sight) = read_and_sift(inner, source, response, known, now).await?;
+    let Read { hints, lacks, found, response } = match read {
+        Ok(read) => read,
+        Err(fault) => {
+            let failure = Failure { status: Some(200), ..fault.into_failure(None) };
+            return Ok(Attempt { sight, bytes: attempt.bytes, ..Attempt::failed(failure) });
+        }
+    };
     let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..hints };
     let redirect = observe_redirect(source, &response, now);
     let memory = if lacks != Some(Lack::EndsEarly) && found.waiting == 0 {
@@ -158,7 +177,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         .map(|url| move_to(inner, source, url));
     let outcome = Outcome::Fetched { retry_after };
     let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
-    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, ..attempt })
+    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, sight, ..attempt })
 }
 
 /// All that is remembered of a source's entries. Without a success so far nothing can have been seen.
@@ -226,8 +245,8 @@ async fn read_and_sift(
     response: Response,
     known: Vec<Seen>,
     now: Time,
-) -> Result<Read, Failure> {
-    let reader = inner.cx.readers.of(source.settings.kind);
+) -> Result<(Result<Read, Fault>, Sight), Failure> {
+    let (before, reader) = (Before::of(source, &known), inner.cx.readers.of(source.settings.kind));
     let filter = filter(inner, source, now);
     let (article_selector, ignore_selector) =
         (source.settings.article_selector.clone(), source.settings.ignore_selector.clone());
@@ -238,13 +257,21 @@ async fn read_and_sift(
             article_selector: article_selector.as_deref(),
             ignore_selector: ignore_selector.as_deref(),
         };
-        let Document { hints, lacks, entries, .. } = reader(&page, &rules)?;
+        let document = reader(&page, &rules);
+        let habit = document.as_ref().ok().and_then(|document| before.habit(document, now));
+        let sight = before.look(&page, document.as_ref().ok(), habit, now);
+        let document = match document {
+            Ok(document) => document,
+            Err(fault) => return Ok((Err(fault), sight)),
+        };
+        let Document { hints, lacks, entries, .. } = document;
         let found = sift(entries, &known, &filter, lacks.is_none(), now, read::body_text);
         let found = match beyond {
             Some(beyond) => follow(found, cap, beyond),
             None => Followed { rest: found, ..Followed::default() },
         };
-        Ok(Read { hints, lacks, found, response })
+        let hints = Hints { habit, ..hints };
+        Ok((Ok(Read { hints, lacks, found, response }), sight))
     };
     off_the_threads(inner, work).await
 }

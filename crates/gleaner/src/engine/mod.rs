@@ -19,6 +19,7 @@ mod record;
 mod reschedule;
 mod scheduler;
 mod sending;
+mod sight;
 mod told;
 mod webhooks;
 mod x;

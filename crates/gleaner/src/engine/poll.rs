@@ -120,6 +120,10 @@ fn commit(
         note: attempt.note,
         rule: decision.next.map(|next| next.why.name().to_owned()),
     };
+    let suspect = attempt.sight.change(source.suspect.as_ref(), now);
+    let url = &source.settings.url;
+    let mut events = NewEvent::of_decision(source.id, url, &decision);
+    events.extend(suspect.as_ref().map(|change| NewEvent::of_suspicion(source.id, url, change)));
     Commit {
         lease,
         source_id: source.id,
@@ -129,13 +133,14 @@ fn commit(
         host_hold_until: decision.host_hold_until,
         memory: attempt.memory,
         moved: attempt.moved,
+        suspect,
         new,
         changed,
         remember,
         vanished,
         articles: article::queue(inner, source, pages, now),
         poll,
-        events: NewEvent::of_decision(source.id, &source.settings.url, &decision),
+        events,
         health: decision.health,
     }
 }

@@ -17,7 +17,8 @@ impl By<'_> {
         let host = HostState::default();
         let at = self.situation(&source, &source.settings, &host);
         let evidence: Vec<Evidence> = polls.iter().map(evidence).collect();
-        Ok(explain(&at, source.next_poll_at, &evidence, self.clock.now()))
+        let told = explain(&at, source.next_poll_at, &evidence, self.clock.now());
+        Ok(told.suspecting(source.suspect.as_ref()))
     }
 
     /// A source's history, newest first, before that row.

@@ -146,6 +146,8 @@ fn event_item(told: &Told) -> FeedItem {
         "source.disabled" => format!("{name} was disabled: {reason}"),
         "source.enabled" => format!("{name} was enabled"),
         "source.dormant" => format!("{name} has failed for so long that a person should look: {reason}"),
+        "source.suspect" => format!("{name} answers, but something seems to be wrong: {reason}"),
+        "source.cleared" => format!("{name} is suspected of nothing any more"),
         "webhook.failing" => format!("The webhook {name} fails, and events are given up: {reason}"),
         "webhook.recovered" => format!("The webhook {name} works again"),
         "import.finished" => "An import has finished".to_owned(),

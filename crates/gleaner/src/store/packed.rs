@@ -4,6 +4,7 @@ use gleaner_core::health::{Disabled, Failing, Health, KindSet, PermanentRun, Qua
 use gleaner_core::outcome::{Cause, ErrorKind, UnknownKind};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
+use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -49,6 +50,8 @@ struct Packed {
     hints: Option<String>,
     redirect: Option<String>,
     cursor: Option<String>,
+    #[serde(deserialize_with = "suspected")]
+    suspect: Option<Suspected>,
     host: String,
     slot: u32,
     #[serde(deserialize_with = "health")]
@@ -108,6 +111,12 @@ fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error
     text.map(decoded).transpose()
 }
 
+/// What a source is suspected of, which the database keeps as JSON.
+pub(super) fn suspected<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Suspected>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    text.map(|text| serde_json::from_str(&text).map_err(D::Error::custom)).transpose()
+}
+
 /// A source from its line, with the id of its host.
 pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
     let packed: Packed = serde_json::from_str(line)?;
@@ -145,6 +154,7 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
             redirect: packed.redirect,
             cursor: packed.cursor,
         },
+        suspect: packed.suspect,
         host: packed.host,
         slot: packed.slot,
         version: packed.version,

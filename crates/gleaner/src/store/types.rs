@@ -6,6 +6,7 @@ use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::ContentHash;
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
+use gleaner_core::suspect::{Change, Suspected};
 use gleaner_core::time::{Span, Time};
 
 /// What a person says about a source.
@@ -115,6 +116,8 @@ pub struct Source {
     pub next_poll_at: Option<Time>,
     /// What its server said.
     pub memory: Memory,
+    /// What it is suspected of, though it answers.
+    pub suspect: Option<Suspected>,
     /// The name of its host.
     pub host: String,
     /// Which of the host's slots asks for it.
@@ -167,6 +170,8 @@ pub struct SourceFilter {
     pub waits_for_person: bool,
     /// Failing, set aside or disabled, and this was the last error.
     pub error: Option<ErrorKind>,
+    /// Suspected of something.
+    pub suspect: bool,
     /// Going by this policy.
     pub goes_by: Option<GoesBy>,
 }
@@ -259,6 +264,17 @@ impl NewEvent {
             .to_string(),
         };
         decision.events.iter().map(told).collect()
+    }
+
+    /// What a suspicion that begins or ends tells the world.
+    pub fn of_suspicion(source_id: i64, url: &str, change: &Change) -> NewEvent {
+        let suspect = change.suspected();
+        let reason = suspect.map_or("it is not suspected of anything any more", |suspect| &suspect.evidence);
+        NewEvent {
+            kind: change.name().to_owned(),
+            source_id: Some(source_id),
+            payload: serde_json::json!({ "url": url, "reason": reason, "suspect": suspect }).to_string(),
+        }
     }
 }
 

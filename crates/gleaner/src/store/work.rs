@@ -5,6 +5,7 @@ use gleaner_core::identity::{Seen, Skipped};
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::NewPost;
 use gleaner_core::source::Kind;
+use gleaner_core::suspect;
 use gleaner_core::time::{Span, Time};
 
 use super::{HostKey, Memory, NewEvent, Source};
@@ -78,6 +79,8 @@ pub struct Commit {
     pub memory: Option<Memory>,
     /// Where the source has moved for good.
     pub moved: Option<Move>,
+    /// A suspicion that begins or ends.
+    pub suspect: Option<suspect::Change>,
     /// Posts to store.
     pub new: Vec<(NewPost, Seen)>,
     /// Posts to change.

@@ -14,6 +14,7 @@ mod posts;
 mod quarantine;
 mod robots;
 mod schedule;
+mod signs;
 mod trouble;
 mod world;
 mod x;

@@ -174,11 +174,13 @@ struct ShownExplanation {
     next: String,
     /// What would change it.
     changes: Vec<String>,
+    /// What was noticed beside its health, and what to do about it.
+    notices: Vec<String>,
 }
 
 impl From<Explanation> for ShownExplanation {
-    fn from(Explanation { status, summary, rule, evidence, next, changes }: Explanation) -> Self {
-        Self { status, summary, rule, evidence, next, changes }
+    fn from(Explanation { status, summary, rule, evidence, next, changes, notices }: Explanation) -> Self {
+        Self { status, summary, rule, evidence, next, changes, notices }
     }
 }
 

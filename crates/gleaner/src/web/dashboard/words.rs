@@ -160,6 +160,8 @@ impl From<Told> for Change {
             "source.disabled" => ("disabled", "disabled", None),
             "source.enabled" => ("enabled again", "healthy", None),
             "source.dormant" => ("asked only now and then, until", "quarantined", until),
+            "source.suspect" => ("seems to be wrong", "failing", None),
+            "source.cleared" => ("is suspected of nothing any more", "healthy", None),
             "import.finished" => ("finished", "healthy", None),
             _ => ("", "", None),
         };

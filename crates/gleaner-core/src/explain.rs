@@ -31,6 +31,17 @@ pub struct Explanation {
     pub changes: Vec<String>,
     /// What was noticed beside its health, and what to do about it.
     pub notices: Vec<String>,
+    /// What is known beyond the source: of its host, of our own network, of when it publishes.
+    pub around: Vec<String>,
+}
+
+/// What is known beyond a source that explains it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Around {
+    /// What times the next poll, where it is not the source's own rule.
+    pub why: Option<Why>,
+    /// Sentences.
+    pub words: Vec<String>,
 }
 
 /// A poll, or several alike, as evidence.
@@ -64,6 +75,7 @@ pub fn explain(
     at: &Situation<'_>,
     next_poll_at: Option<Time>,
     evidence: &[Evidence],
+    around: Around,
     now: Time,
 ) -> Explanation {
     Explanation {
@@ -71,9 +83,10 @@ pub fn explain(
         summary: summary(at, now),
         rule: rule(at),
         evidence: evidence.iter().map(ToString::to_string).collect(),
-        next: next(at, next_poll_at, now),
+        next: next(at, next_poll_at, around.why, now),
         changes: changes(at, now),
         notices: Vec::new(),
+        around: around.words,
     }
 }
 
@@ -173,7 +186,7 @@ fn aside_in_words(aside: &Aside, kind: ErrorKind) -> String {
     }
 }
 
-fn next(at: &Situation<'_>, next_poll_at: Option<Time>, now: Time) -> String {
+fn next(at: &Situation<'_>, next_poll_at: Option<Time>, why: Option<Why>, now: Time) -> String {
     let Some(due) = next_poll_at else {
         return match at.health.status() {
             Status::Disabled => "Not polled while disabled.".to_owned(),
@@ -182,7 +195,8 @@ fn next(at: &Situation<'_>, next_poll_at: Option<Time>, now: Time) -> String {
     };
     let when =
         if due <= now { "Due now".to_owned() } else { format!("In {}, at {}", due.since(now), When(due)) };
-    let why = next_poll(at, now, Jitter::new(0.5)).map_or(Why::ByHand, |next| next.why);
+    let ruled = || next_poll(at, now, Jitter::new(0.5)).map_or(Why::ByHand, |next| next.why);
+    let why = why.unwrap_or_else(ruled);
     format!("{when}: {}.", why_in_words(why, at))
 }
 

@@ -1,6 +1,6 @@
 //! Silent failures: the server says 200, and yet something is wrong.
 //!
-//! A document that was read, or could not be, is looked at for signs: nothing new far beyond the feed's own habit,
+//! A document that was read, or could not be, is looked at for signs: nothing new far beyond the feed's own rhythm,
 //! suddenly empty, a wall that asks to log in or to prove that one is human, a parked domain, a page where there
 //! was a feed. What is found is shown with its evidence, and goes when a later look finds nothing.
 //!
@@ -21,8 +21,8 @@ const SHORT_TEXT: usize = 1500;
 const SHORTEST_SILENCE: Span = Span::from_days(30);
 /// A silence is out of habit where it is so many times the longest before it.
 const SILENCES: f64 = 4.0;
-/// So many dated entries tell a habit.
-const HABIT_ENTRIES: usize = 5;
+/// So many dated entries tell a rhythm.
+const RHYTHM_ENTRIES: usize = 5;
 /// A document with so many entries does not become empty for no reason.
 const USUAL_ENTRIES: usize = 3;
 
@@ -51,7 +51,7 @@ pub struct Look<'a> {
     /// What the source is suspected of already.
     pub suspected: Option<Reason>,
     /// How often it used to bring something.
-    pub habit: Option<Habit>,
+    pub rhythm: Option<Rhythm>,
     /// The page's title, where it is one.
     pub title: &'a str,
     /// The beginning of the page's text, where it is one; at most [`LONGEST_TEXT`] of it is looked at.
@@ -61,7 +61,7 @@ pub struct Look<'a> {
 /// How often a feed brings something, by the dates of its entries. Small enough to be remembered, so that a feed which
 /// only ever answers that nothing changed can be found to be silent, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Habit {
+pub struct Rhythm {
     /// The latest entry.
     pub latest: Time,
     /// The longest time between two entries.
@@ -209,11 +209,11 @@ impl Reason {
     }
 }
 
-impl Habit {
-    /// The habit that dates tell, in any order; too few tell none. Those too far ahead are not believed.
+impl Rhythm {
+    /// The rhythm that dates tell, in any order; too few tell none. Those too far ahead are not believed.
     pub fn of(dates: impl Iterator<Item = Time>, now: Time) -> Option<Self> {
         let mut dates: Vec<Time> = dates.filter_map(|date| believable(Some(date), now)).collect();
-        if dates.len() < HABIT_ENTRIES {
+        if dates.len() < RHYTHM_ENTRIES {
             return None;
         }
         dates.sort_unstable();
@@ -259,14 +259,14 @@ impl Change {
 pub fn look(seen: &Look<'_>, now: Time) -> Sight {
     let signs = || signs(seen).filter(|_| seen.html && (seen.wanted == Wanted::Page || seen.entries == 0));
     let found = signs().or_else(|| became_html(seen)).or_else(|| empty(seen));
-    found.or_else(|| frozen(seen.habit?, now)).map_or(Sight::Fine, Sight::Wrong)
+    found.or_else(|| frozen(seen.rhythm?, now)).map_or(Sight::Fine, Sight::Wrong)
 }
 
 /// The same where a server says that nothing changed, or sends what it sent before: nothing but time has passed.
-pub fn look_again(was: Option<&Suspected>, habit: Option<Habit>, now: Time) -> Sight {
-    match (was, habit) {
-        (Some(Suspected { reason: Reason::Frozen, .. }) | None, Some(habit)) => {
-            frozen(habit, now).map_or(Sight::Fine, Sight::Wrong)
+pub fn look_again(was: Option<&Suspected>, rhythm: Option<Rhythm>, now: Time) -> Sight {
+    match (was, rhythm) {
+        (Some(Suspected { reason: Reason::Frozen, .. }) | None, Some(rhythm)) => {
+            frozen(rhythm, now).map_or(Sight::Fine, Sight::Wrong)
         }
         _ => Sight::Nothing,
     }
@@ -309,9 +309,9 @@ fn empty(seen: &Look<'_>) -> Option<Suspect> {
     })
 }
 
-/// A feed shows its own habit: the gaps between its entries.
-fn frozen(habit: Habit, now: Time) -> Option<Suspect> {
-    let Habit { latest, longest } = habit;
+/// A feed shows its own rhythm: the gaps between its entries.
+fn frozen(rhythm: Rhythm, now: Time) -> Option<Suspect> {
+    let Rhythm { latest, longest } = rhythm;
     let usual = longest.scale(SILENCES).max(SHORTEST_SILENCE);
     (now.since(latest) > usual).then(|| {
         let date = latest.to_string();
@@ -336,7 +336,7 @@ mod tests {
         entries: 10,
         entries_before: 10,
         suspected: None,
-        habit: None,
+        rhythm: None,
         title: "",
         text: "",
     };
@@ -357,13 +357,13 @@ mod tests {
         (0..10).map(|n| now() - Span::from_days(last + days * n)).collect()
     }
 
-    fn habit(dates: &[Time]) -> Option<Habit> {
-        Habit::of(dates.iter().copied(), now())
+    fn rhythm(dates: &[Time]) -> Option<Rhythm> {
+        Rhythm::of(dates.iter().copied(), now())
     }
 
     #[test]
     fn a_feed_is_frozen_by_its_own_habit_only() {
-        let check = |dates: &[Time]| reason(&Look { habit: habit(dates), ..NOTHING });
+        let check = |dates: &[Time]| reason(&Look { rhythm: rhythm(dates), ..NOTHING });
         assert_eq!(check(&every(1, 31)), Some(Reason::Frozen));
         assert_eq!(check(&every(1, 29)), None, "a month's holiday");
         assert_eq!(check(&every(30, 100)), None, "it was never quick");
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(check(&every(1, 300)[..4]), None, "four entries are no habit");
         let ahead = [every(1, 300), vec![now() + Span::from_days(3)]].concat();
         assert_eq!(check(&ahead), Some(Reason::Frozen), "a date that far ahead is a mistake");
-        let suspect = suspect(&Look { habit: habit(&every(1, 45)), ..NOTHING }).unwrap();
+        let suspect = suspect(&Look { rhythm: rhythm(&every(1, 45)), ..NOTHING }).unwrap();
         assert_eq!(
             suspect.evidence,
             "nothing new since 2026-10-01; before, never more than 1 day between entries"
@@ -380,18 +380,18 @@ mod tests {
 
     #[test]
     fn a_feed_that_only_says_that_nothing_changed_is_found_to_be_frozen() {
-        let habit = habit(&every(1, 20));
+        let rhythm = rhythm(&every(1, 20));
         let later = now() + Span::from_days(11);
-        assert_eq!(look_again(None, habit, now()), Sight::Fine);
-        let Sight::Wrong(suspect) = look_again(None, habit, later) else { panic!("it is frozen") };
+        assert_eq!(look_again(None, rhythm, now()), Sight::Fine);
+        let Sight::Wrong(suspect) = look_again(None, rhythm, later) else { panic!("it is frozen") };
         assert_eq!(suspect.reason, Reason::Frozen);
         let Some(Change::Suspected(was)) = Sight::Wrong(suspect.clone()).change(None, later) else {
             panic!("that is new")
         };
         assert_eq!((was.reason, was.since), (Reason::Frozen, later));
-        assert_eq!(look_again(Some(&was), habit, later).change(Some(&was), later), None, "told once");
+        assert_eq!(look_again(Some(&was), rhythm, later).change(Some(&was), later), None, "told once");
         let wall = Suspected { reason: Reason::BotWall, ..was };
-        assert_eq!(look_again(Some(&wall), habit, later), Sight::Nothing, "the same page is the same wall");
+        assert_eq!(look_again(Some(&wall), rhythm, later), Sight::Nothing, "the same page is the same wall");
         assert_eq!(look_again(None, None, later), Sight::Nothing);
     }
 

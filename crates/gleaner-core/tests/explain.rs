@@ -1,7 +1,7 @@
 //! Explanations, as people read them.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use gleaner_core::explain::{Evidence, explain};
+use gleaner_core::explain::{Around, Evidence, explain};
 use gleaner_core::health::{Health, by_hand, decide};
 use gleaner_core::outcome::{ErrorKind, Failure, Outcome};
 use gleaner_core::policy::{Knobs, Policy};
@@ -43,7 +43,7 @@ fn explained(policy: &str, hints: Hints, outcomes: &[Outcome]) -> String {
 }
 
 fn print(at: &Situation<'_>, next: Option<Time>, evidence: &[Evidence], now: Time) -> String {
-    let told = explain(at, next, evidence, now);
+    let told = explain(at, next, evidence, Around::default(), now);
     let lines = [told.summary, format!("Rule: {}", told.rule)].into_iter();
     let lines = lines.chain(told.evidence.into_iter().map(|line| format!("- {line}")));
     let lines = lines.chain([told.next]).chain(told.changes.into_iter().map(|line| format!("> {line}")));
@@ -129,7 +129,7 @@ fn a_suspect() {
         evidence: "the page's title says \"log in to continue\", in 512 bytes".into(),
         since: start(),
     };
-    let told = explain(&at, None, &[], start()).suspecting(Some(&suspected));
+    let told = explain(&at, None, &[], Around::default(), start()).suspecting(Some(&suspected));
     assert_eq!(
         told.summary,
         "It answers, but something seems to be wrong: the page's title says \"log in to continue\", in 512 bytes."
@@ -142,5 +142,8 @@ fn a_suspect() {
         ]
     );
     assert!(told.changes.last().unwrap().contains("ends the suspicion"), "{:?}", told.changes);
-    assert_eq!(explain(&at, None, &[], start()).suspecting(None), explain(&at, None, &[], start()));
+    assert_eq!(
+        explain(&at, None, &[], Around::default(), start()).suspecting(None),
+        explain(&at, None, &[], Around::default(), start())
+    );
 }

@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::host::host_key;
 use super::sight::Before;
-use super::{Inner, credential, x};
+use super::{Inner, auto, credential, x};
 use crate::fetch::{Request, Response, Validators};
 use crate::read::{self, Document, Lack, Page, Rules};
 use crate::store::{Memory, Move, Source};
@@ -56,6 +56,8 @@ pub(super) struct Attempt {
     pub(super) moved: Option<Move>,
     /// Whether something seems to be wrong with what came.
     pub(super) sight: Sight,
+    /// The dates of all entries, where nothing is known yet of when the source publishes.
+    pub(super) dates: Vec<Time>,
     pub(super) status: Option<u16>,
     pub(super) bytes: u64,
     pub(super) duration: Span,
@@ -92,6 +94,7 @@ impl Attempt {
             memory: None,
             moved: None,
             sight: Sight::Nothing,
+            dates: Vec::new(),
             status: None,
             bytes: 0,
             duration: Span::ZERO,
@@ -109,7 +112,8 @@ pub(super) async fn attempt(inner: &Inner, source: &Source, many: bool) -> Attem
             Kind::Feed | Kind::Website | Kind::Watchlist => fetch_and_read(inner, source, many).await,
         }
     };
-    let attempt = caught(tried).await.unwrap_or_else(Attempt::failed);
+    let mut attempt = caught(tried).await.unwrap_or_else(Attempt::failed);
+    auto::learn(&inner.cx.config.judgement.rules.adaptive, source, &mut attempt, inner.cx.clock.now());
     let duration = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Attempt { duration: Span::from_millis(duration), ..attempt }
 }
@@ -139,7 +143,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         let memory = remember_unchanged(source, &response, now);
         let moved = moved(&source.settings.url, &memory, now, true).map(|url| move_to(inner, source, url));
         let memory = (memory != source.memory).then_some(memory);
-        let sight = look_again(source.suspect.as_ref(), source.memory.hints.habit, now);
+        let sight = look_again(source.suspect.as_ref(), source.memory.hints.rhythm, now);
         return Ok(Attempt {
             outcome: Outcome::NotModified { retry_after },
             memory,
@@ -150,7 +154,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     }
     let known = known(inner, source).await?;
     let (read, sight) = read_and_sift(inner, source, response, known, now).await?;
-    let Read { hints, lacks, found, response } = match read {
+    let Read { hints, lacks, found, dates, response } = match read {
         Ok(read) => read,
         Err(fault) => {
             let failure = Failure { status: Some(200), ..fault.into_failure(None) };
@@ -168,6 +172,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
             hints,
             redirect,
             cursor: source.memory.cursor.clone(),
+            habit: source.memory.habit.clone(),
         }
     } else {
         // Validators of a document that was not read to its end would hide the rest for ever.
@@ -177,7 +182,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         .map(|url| move_to(inner, source, url));
     let outcome = Outcome::Fetched { retry_after };
     let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
-    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, sight, ..attempt })
+    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, sight, dates, ..attempt })
 }
 
 /// All that is remembered of a source's entries. Without a success so far nothing can have been seen.
@@ -204,7 +209,7 @@ fn heeds_robots(source: &Source) -> bool {
 
 /// What this version of the reader has read, so that it may be asked for changes only.
 fn is_current(source: &Source) -> bool {
-    source.memory.reader_version == Some(READER_VERSION)
+    source.memory.reader_version == Some(READER_VERSION) && !auto::is_unknown(source)
 }
 
 fn request(vault: &Vault, source: &Source, many: bool) -> Result<Request, Fault> {
@@ -236,6 +241,7 @@ struct Read {
     hints: Hints,
     lacks: Option<Lack>,
     found: Followed,
+    dates: Vec<Time>,
     response: Response,
 }
 
@@ -250,6 +256,7 @@ async fn read_and_sift(
     let filter = filter(inner, source, now);
     let (article_selector, ignore_selector) =
         (source.settings.article_selector.clone(), source.settings.ignore_selector.clone());
+    let wants_dates = auto::is_unknown(source);
     let (beyond, cap) = (beyond(source), inner.cx.config.source.max_articles_per_poll as usize);
     let work = move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
@@ -258,20 +265,21 @@ async fn read_and_sift(
             ignore_selector: ignore_selector.as_deref(),
         };
         let document = reader(&page, &rules);
-        let habit = document.as_ref().ok().and_then(|document| before.habit(document, now));
-        let sight = before.look(&page, document.as_ref().ok(), habit, now);
+        let rhythm = document.as_ref().ok().and_then(|document| before.rhythm(document, now));
+        let sight = before.look(&page, document.as_ref().ok(), rhythm, now);
         let document = match document {
             Ok(document) => document,
             Err(fault) => return Ok((Err(fault), sight)),
         };
         let Document { hints, lacks, entries, .. } = document;
+        let dates = entries.iter().filter(|_| wants_dates).filter_map(|entry| entry.published_at).collect();
         let found = sift(entries, &known, &filter, lacks.is_none(), now, read::body_text);
         let found = match beyond {
             Some(beyond) => follow(found, cap, beyond),
             None => Followed { rest: found, ..Followed::default() },
         };
-        let hints = Hints { habit, ..hints };
-        Ok((Ok(Read { hints, lacks, found, response }), sight))
+        let hints = Hints { rhythm, ..hints };
+        Ok((Ok(Read { hints, lacks, found, dates, response }), sight))
     };
     off_the_threads(inner, work).await
 }

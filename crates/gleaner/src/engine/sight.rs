@@ -2,7 +2,7 @@
 
 use gleaner_core::identity::Seen;
 use gleaner_core::source::Kind;
-use gleaner_core::suspect::{Habit, LONGEST_TEXT, Look, Reason, Sight, Wanted, look};
+use gleaner_core::suspect::{LONGEST_TEXT, Look, Reason, Rhythm, Sight, Wanted, look};
 use gleaner_core::time::Time;
 
 use crate::read::glance::{Glance, beginning, glance};
@@ -35,11 +35,11 @@ impl Before {
         self,
         page: &Page<'_>,
         document: Option<&Document>,
-        habit: Option<Habit>,
+        rhythm: Option<Rhythm>,
         now: Time,
     ) -> Sight {
         let look =
-            |document: &Document, seen: &Glance| look(&Look { habit, ..self.at(page, document, seen) }, now);
+            |document: &Document, seen: &Glance| look(&Look { rhythm, ..self.at(page, document, seen) }, now);
 
         match document {
             // What is missing may come with the next one.
@@ -61,16 +61,16 @@ impl Before {
             entries: document.entries.len(),
             entries_before: self.entries,
             suspected: self.suspected,
-            habit: None,
+            rhythm: None,
             title: &seen.title,
             text: &seen.text,
         }
     }
 
     /// What a document says of how often it brings something. Dates on an index page are all sorts of dates.
-    pub(super) fn habit(self, document: &Document, now: Time) -> Option<Habit> {
+    pub(super) fn rhythm(self, document: &Document, now: Time) -> Option<Rhythm> {
         let dates = document.entries.iter().filter_map(|entry| entry.published_at);
-        (self.kind == Kind::Feed).then(|| Habit::of(dates, now)).flatten()
+        (self.kind == Kind::Feed).then(|| Rhythm::of(dates, now)).flatten()
     }
 
     /// What is looked at for signs. Of a page its own words, not the menu around them; of an index the whole page, where

@@ -9,7 +9,7 @@ use gleaner_core::time::{Span, Time};
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Memory, Source, SourceSettings};
+use super::{KeptHabit, Memory, Source, SourceSettings};
 use crate::hex;
 
 #[derive(Deserialize)]
@@ -50,6 +50,8 @@ struct Packed {
     hints: Option<String>,
     redirect: Option<String>,
     cursor: Option<String>,
+    habit: Option<String>,
+    habit_class: Option<u8>,
     #[serde(deserialize_with = "suspected")]
     suspect: Option<Suspected>,
     host: String,
@@ -153,6 +155,9 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
             hints,
             redirect: packed.redirect,
             cursor: packed.cursor,
+            habit: packed.habit.zip(packed.habit_class).and_then(|(habit, class)| {
+                Some(KeptHabit { habit: serde_json::from_str(&habit).ok()?, class })
+            }),
         },
         suspect: packed.suspect,
         host: packed.host,

@@ -28,6 +28,7 @@ async fn a_commit_stores_the_whole_verdict(db: Database) {
         hints: Hints { max_age: Some(minutes(60)), skip_hours: 3, ..Hints::NONE },
         redirect: Some("{}".into()),
         cursor: Some("{\"since_id\":1}".into()),
+        habit: None,
     };
     let skipped = Seen { key: 42, link: None, raw: 2, content: 3, post_id: None, absent_since: None };
     let committed = poll_once(&db, start(), |commit| {
@@ -274,7 +275,7 @@ async fn an_edit_during_a_poll_wins(db: Database) {
     db.store.delete_source(ids[1]).await.unwrap();
     let commits = [quiet(&claim, 0, start()), quiet(&claim, 1, start())];
     assert_eq!(db.store.commit(&commits, &[]).await.unwrap(), [Committed::Discarded, Committed::Discarded]);
-    db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+    db.store.release(&[Release::of(claim.lease)]).await.unwrap();
     assert_eq!(claim_one(&db, start()).await.sources[0].settings.name.as_deref(), Some("renamed"));
 }
 
@@ -338,7 +339,7 @@ async fn a_suspicion_is_kept_until_it_ends(db: Database) {
         let place = claim.sources.iter().position(|source| source.id == ids[1]).unwrap();
         let commit = Commit { suspect: change, ..quiet(&claim, place, at) };
         let other = quiet(&claim, 1 - place, at);
-        let release = Release { lease: claim.lease, free_at: None };
+        let release = Release::of(claim.lease);
         db.store.commit(&[commit, other], &[release]).await.unwrap();
         db.store.source(ids[1]).await.unwrap().suspect
     };

@@ -77,6 +77,8 @@ struct ShownPoll {
     note: Option<String>,
     /// What set the time of the next poll.
     rule: Option<String>,
+    /// Why the failure does not count against the source: `incident` (its host failed as a whole), `own_network`.
+    excused: Option<&'static str>,
 }
 
 impl ShownPoll {
@@ -101,6 +103,7 @@ impl ShownPoll {
             skipped: record.skipped,
             note: record.note,
             rule: record.rule,
+            excused: record.excused.map(|excuse| excuse.name()),
         }
     }
 }
@@ -176,11 +179,14 @@ struct ShownExplanation {
     changes: Vec<String>,
     /// What was noticed beside its health, and what to do about it.
     notices: Vec<String>,
+    /// What is known beyond the source: of its host, of our own network, of when it publishes.
+    around: Vec<String>,
 }
 
 impl From<Explanation> for ShownExplanation {
-    fn from(Explanation { status, summary, rule, evidence, next, changes, notices }: Explanation) -> Self {
-        Self { status, summary, rule, evidence, next, changes, notices }
+    fn from(told: Explanation) -> Self {
+        let Explanation { status, summary, rule, evidence, next, changes, notices, around } = told;
+        Self { status, summary, rule, evidence, next, changes, notices, around }
     }
 }
 

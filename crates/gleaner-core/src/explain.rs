@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::elsewhere::Proposal;
 use crate::health::{Failing, Quarantine, Status};
 use crate::outcome::ErrorKind;
 use crate::policy::{Aside, Counts, Gap, Then};
@@ -31,6 +32,8 @@ pub struct Explanation {
     pub changes: Vec<String>,
     /// What was noticed beside its health, and what to do about it.
     pub notices: Vec<String>,
+    /// Where its feed may be now.
+    pub proposal: Option<String>,
     /// What is known beyond the source: of its host, of our own network, of when it publishes.
     pub around: Vec<String>,
 }
@@ -86,6 +89,7 @@ pub fn explain(
         next: next(at, next_poll_at, around.why, now),
         changes: changes(at, now),
         notices: Vec::new(),
+        proposal: None,
         around: around.words,
     }
 }
@@ -104,6 +108,20 @@ impl Explanation {
             "A document in which nothing seems to be wrong ends the suspicion; nothing is held against it."
                 .to_owned(),
         );
+        self
+    }
+
+    /// The same of a dead feed whose site advertises another one.
+    #[must_use]
+    pub fn proposing(mut self, proposal: Option<&Proposal>) -> Self {
+        let Some(proposal) = proposal else { return self };
+        let title = proposal.title.as_ref().map(|title| format!(" (\"{title}\")")).unwrap_or_default();
+        self.notices.push(format!(
+            "Its site now advertises {}{title}. If that is its feed now, use it: its posts and its history stay.",
+            proposal.url
+        ));
+        self.changes.push("Another URL clears its failures and polls it at once.".to_owned());
+        self.proposal = Some(proposal.url.clone());
         self
     }
 }

@@ -147,3 +147,28 @@ fn a_suspect() {
         explain(&at, None, &[], Around::default(), start())
     );
 }
+
+#[test]
+fn a_dead_feed_with_a_proposal() {
+    use gleaner_core::elsewhere::Proposal;
+    let policy = Policy::builtin("standard", Knobs::default()).unwrap();
+    let health = Health::new();
+    let at = Situation {
+        health: &health,
+        hints: &Hints::NONE,
+        host: &HostState::default(),
+        interval: Span::from_mins(30),
+        policy: &policy,
+    };
+    let url = "https://a.example/new.xml".to_owned();
+    let proposal = Proposal { url: url.clone(), title: Some("News".into()), since: start() };
+    let told = explain(&at, None, &[], Around::default(), start()).proposing(Some(&proposal));
+    assert_eq!(told.proposal, Some(url));
+    assert_eq!(
+        told.notices,
+        [
+            "Its site now advertises https://a.example/new.xml (\"News\"). If that is its feed now, use it: its posts \
+          and its history stay."
+        ]
+    );
+}

@@ -149,6 +149,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
         host_hold_until: None,
         moved: None,
         suspect: None,
+        elsewhere: None,
         memory: Some(Memory { etag: Some(now.to_string().into_bytes()), ..Memory::default() }),
         new: new.collect(),
         changed: Vec::new(),

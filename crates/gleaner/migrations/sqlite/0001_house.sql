@@ -117,7 +117,9 @@ CREATE TABLE source_state (
     habit                TEXT,
     habit_class          BIGINT,
     quiet_poll_id        BIGINT,
-    suspect              TEXT
+    suspect              TEXT,
+    -- Of a dead feed: when its site was looked at, and what that advertises, as JSON.
+    elsewhere            TEXT
 );
 CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
 CREATE INDEX source_state_status ON source_state (status, source_id);

@@ -43,6 +43,7 @@ pub(super) async fn show(args: &Args, context: &mut Context<'_>) -> Result<(), F
                     let suspect = &source[field.as_str()];
                     format!("{}: {}", text(suspect, "reason"), text(suspect, "evidence"))
                 }
+                "proposal" => text(&source[field.as_str()], "url"),
                 time if time.ends_with("_at") => when(&source, time),
                 other => text(&source, other),
             };
@@ -98,6 +99,9 @@ pub(super) async fn explain(args: &Args, context: &mut Context<'_>) -> Result<()
             writeln!(context.out, "{heading}:")?;
             lines.iter().try_for_each(|line| writeln!(context.out, "  {}", shortened(line, 500)))?;
         }
+    }
+    if let Some(url) = told["proposal"].as_str() {
+        writeln!(context.out, "to use it: gleaner edit {id} --url '{}'", shortened(url, 2000))?;
     }
     Ok(())
 }

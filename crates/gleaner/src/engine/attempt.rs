@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::elsewhere::InItsPlace;
 use super::host::host_key;
 use super::sight::Before;
 use super::{Inner, auto, credential, x};
@@ -56,6 +57,8 @@ pub(super) struct Attempt {
     pub(super) moved: Option<Move>,
     /// Whether something seems to be wrong with what came.
     pub(super) sight: Sight,
+    /// The page that came in place of a feed.
+    pub(super) in_its_place: Option<InItsPlace>,
     /// The dates of all entries, where nothing is known yet of when the source publishes.
     pub(super) dates: Vec<Time>,
     pub(super) status: Option<u16>,
@@ -94,6 +97,7 @@ impl Attempt {
             memory: None,
             moved: None,
             sight: Sight::Nothing,
+            in_its_place: None,
             dates: Vec::new(),
             status: None,
             bytes: 0,
@@ -156,9 +160,9 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     let (read, sight) = read_and_sift(inner, source, response, known, now).await?;
     let Read { hints, lacks, found, dates, response } = match read {
         Ok(read) => read,
-        Err(fault) => {
+        Err((fault, in_its_place)) => {
             let failure = Failure { status: Some(200), ..fault.into_failure(None) };
-            return Ok(Attempt { sight, bytes: attempt.bytes, ..Attempt::failed(failure) });
+            return Ok(Attempt { sight, in_its_place, bytes: attempt.bytes, ..Attempt::failed(failure) });
         }
     };
     let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..hints };
@@ -245,14 +249,18 @@ struct Read {
     response: Response,
 }
 
+/// Why a document could not be read, and the page that it is, where a feed was expected.
+type Unread = (Fault, Option<InItsPlace>);
+
 async fn read_and_sift(
     inner: &Inner,
     source: &Source,
     response: Response,
     known: Vec<Seen>,
     now: Time,
-) -> Result<(Result<Read, Fault>, Sight), Failure> {
+) -> Result<(Result<Read, Unread>, Sight), Failure> {
     let (before, reader) = (Before::of(source, &known), inner.cx.readers.of(source.settings.kind));
+    let dead = (source.settings.kind == Kind::Feed).then(|| source.settings.url.clone());
     let filter = filter(inner, source, now);
     let (article_selector, ignore_selector) =
         (source.settings.article_selector.clone(), source.settings.ignore_selector.clone());
@@ -269,7 +277,10 @@ async fn read_and_sift(
         let sight = before.look(&page, document.as_ref().ok(), rhythm, now);
         let document = match document {
             Ok(document) => document,
-            Err(fault) => return Ok((Err(fault), sight)),
+            Err(fault) => {
+                let page = dead.and_then(|dead| InItsPlace::of(&page, &dead));
+                return Ok((Err((fault, page)), sight));
+            }
         };
         let Document { hints, lacks, entries, .. } = document;
         let dates = entries.iter().filter(|_| wants_dates).filter_map(|entry| entry.published_at).collect();

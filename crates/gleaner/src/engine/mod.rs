@@ -11,6 +11,7 @@ mod batch;
 mod cleanup;
 mod credential;
 mod delivery;
+mod elsewhere;
 mod host;
 mod indexer;
 mod judged;

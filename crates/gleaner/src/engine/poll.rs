@@ -15,7 +15,7 @@ use tokio::sync::SemaphorePermit;
 
 use super::attempt::{Attempt, attempt};
 use super::record::Shared;
-use super::{Context, Inner, article, judged};
+use super::{Context, Inner, article, elsewhere, judged};
 use crate::log::Shown;
 use crate::metrics::add;
 use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source};
@@ -150,7 +150,11 @@ fn commit(
     let Verdict { decision, excused, notices, .. } = verdict;
     let mut events = NewEvent::of_decision(source.id, &source.settings.url, &decision);
     events.extend(judged::events(inner, &source.host, &notices, now));
+    let search = elsewhere::search(inner, source, &attempt, excused.is_some(), now);
+    events.extend(search.event);
     let Followed { rest, pages, .. } = attempt.found.unwrap_or_default();
+    let mut articles = article::queue(inner, source, pages, now);
+    articles.extend(search.work);
     let Sifted { new, changed, remember, vanished, skipped } = rest;
     let failure = attempt.outcome.failure();
     let poll = PollRecord {
@@ -180,11 +184,12 @@ fn commit(
         memory: attempt.memory,
         moved: attempt.moved,
         suspect,
+        elsewhere: search.change,
         new,
         changed,
         remember,
         vanished,
-        articles: article::queue(inner, source, pages, now),
+        articles,
         poll,
         events,
         health: decision.health,

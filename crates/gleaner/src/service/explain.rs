@@ -27,7 +27,8 @@ impl By<'_> {
         }
         let evidence: Vec<Evidence> = polls.iter().map(evidence).collect();
         let told = explain(&at, source.next_poll_at, &evidence, around, now);
-        Ok(told.suspecting(source.suspect.as_ref()))
+        let proposal = source.elsewhere.as_ref().and_then(|elsewhere| elsewhere.proposal.as_ref());
+        Ok(told.suspecting(source.suspect.as_ref()).proposing(proposal))
     }
 
     /// What is known of a source's host and of our own network.

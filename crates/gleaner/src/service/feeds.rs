@@ -148,6 +148,7 @@ fn event_item(told: &Told) -> FeedItem {
         "source.enabled" => format!("{name} was enabled"),
         "source.dormant" => format!("{name} has failed for so long that a person should look: {reason}"),
         "source.suspect" => format!("{name} answers, but something seems to be wrong: {reason}"),
+        "source.proposal" => format!("{name} is dead, and {reason}"),
         "source.cleared" => format!("{name} is suspected of nothing any more"),
         "source.excused" => format!("{name} was not to blame: {reason}"),
         "host.down" | "host.back" | "host.given_up" | "host.paced" => format!("{host} {reason}"),

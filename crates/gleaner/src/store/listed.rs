@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::Health;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::suspect::Suspected;
@@ -13,7 +14,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Source;
-use super::packed::{flag, health, suspected};
+use super::packed::{elsewhere, flag, health, suspected};
 
 /// Sources by id.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -117,6 +118,9 @@ pub struct Listed<'a> {
     /// What it is suspected of.
     #[serde(deserialize_with = "suspected")]
     pub suspect: Option<Suspected>,
+    /// Of a dead feed: where it may be now.
+    #[serde(deserialize_with = "elsewhere")]
+    pub elsewhere: Option<Elsewhere>,
     /// What is held against it; none: all is well.
     #[serde(deserialize_with = "health")]
     pub health: Option<Health>,
@@ -134,9 +138,8 @@ impl From<String> for Text<'static> {
 
 impl From<Source> for Listed<'static> {
     fn from(source: Source) -> Self {
-        let Source {
-            id, settings, health, next_poll_at, suspect, host, version, created_at, updated_at, ..
-        } = source;
+        let Source { id, settings, health, next_poll_at, suspect, elsewhere, host, version, .. } = source;
+        let (created_at, updated_at) = (source.created_at, source.updated_at);
         Self {
             id,
             url: settings.url.into(),
@@ -158,6 +161,7 @@ impl From<Source> for Listed<'static> {
             host: host.into(),
             version,
             suspect,
+            elsewhere,
             health: Some(health),
         }
     }

@@ -1,6 +1,7 @@
 //! Sources, events and housekeeping, as they go into a store and come out of it.
 
 use gleaner_core::adaptive::Habit;
+use gleaner_core::elsewhere::{Elsewhere, Proposal};
 use gleaner_core::health::{Decision, Health, Status, StatusEvent};
 use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
@@ -119,6 +120,8 @@ pub struct Source {
     pub memory: Memory,
     /// What it is suspected of, though it answers.
     pub suspect: Option<Suspected>,
+    /// Of a dead feed: where it may be now.
+    pub elsewhere: Option<Elsewhere>,
     /// The name of its host.
     pub host: String,
     /// Which of the host's slots asks for it.
@@ -276,6 +279,16 @@ impl NewEvent {
             .to_string(),
         };
         decision.events.iter().map(told).collect()
+    }
+
+    /// What a dead feed's site advertises in its place.
+    pub fn of_proposal(source_id: i64, url: &str, proposal: &Proposal) -> NewEvent {
+        let payload = serde_json::json!({ "url": url, "reason": proposal.in_words(), "proposal": proposal });
+        NewEvent {
+            kind: Proposal::EVENT.to_owned(),
+            source_id: Some(source_id),
+            payload: payload.to_string(),
+        }
     }
 
     /// What a suspicion that begins or ends tells the world.

@@ -6,6 +6,7 @@ mod changes;
 mod classes;
 mod cooldown;
 mod credentials;
+mod elsewhere;
 mod filters;
 mod kinds;
 mod pages;

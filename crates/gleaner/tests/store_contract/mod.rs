@@ -90,6 +90,7 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
         memory: None,
         moved: None,
         suspect: None,
+        elsewhere: None,
         new: Vec::new(),
         changed: Vec::new(),
         remember: Vec::new(),

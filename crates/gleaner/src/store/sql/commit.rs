@@ -41,6 +41,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     store_events(tx, &live).await?;
     store_states(tx, &live).await?;
     signs::store(tx, live.iter().map(|live| live.commit)).await?;
+    signs::store_elsewhere(tx, live.iter().map(|live| live.commit)).await?;
     hold_hosts(tx, live.iter().map(|live| (live.commit.lease, live.commit.host_hold_until))).await?;
     let sequels = live
         .iter()

@@ -412,7 +412,7 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
     query.push(format!("UPDATE source_state SET {}, fence = fence + 1, host_id = ", assignments(HEALTH)));
     query.push_bind(host);
     if edit.forget {
-        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL");
+        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, elsewhere = NULL");
     }
     query.push(" FROM v WHERE source_id = ").push_bind(edit.id).build().execute(&mut **tx).await?;
     settle_hosts(tx, &[old_host, host]).await?;

@@ -1,5 +1,6 @@
 //! How sources look in the API.
 
+use gleaner_core::elsewhere::Proposal;
 use gleaner_core::health::Status;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::suspect::Suspected;
@@ -72,6 +73,8 @@ written! {
         version: i64,
         /// What seems to be wrong with it, though it answers; null: nothing.
         suspect: Option<Suspect>,
+        /// Of a dead feed: what its site advertises in its place, to be used by a person; null: nothing is known.
+        proposal: Option<ShownProposal>,
     }
 }
 
@@ -113,6 +116,7 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
             host: source.host,
             version: source.version,
             suspect: source.suspect.map(Suspect::from),
+            proposal: source.elsewhere.and_then(|elsewhere| elsewhere.proposal).map(ShownProposal::from),
         }
     }
 }
@@ -170,6 +174,24 @@ pub(super) struct Suspect {
 impl From<Suspected> for Suspect {
     fn from(Suspected { reason, evidence, since }: Suspected) -> Self {
         Self { reason: reason.name(), evidence, since }
+    }
+}
+
+/// What a dead feed's site advertises in its place. `PATCH` the source with this `url` to use it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Proposal)]
+pub(super) struct ShownProposal {
+    url: String,
+    /// What its site calls it.
+    title: Option<String>,
+    /// When it was first seen.
+    #[schema(value_type = String, format = DateTime)]
+    since: Time,
+}
+
+impl From<Proposal> for ShownProposal {
+    fn from(Proposal { url, title, since }: Proposal) -> Self {
+        Self { url, title, since }
     }
 }
 

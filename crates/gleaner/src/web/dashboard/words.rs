@@ -161,6 +161,7 @@ impl From<Told> for Change {
             "source.enabled" => ("enabled again", "healthy", None),
             "source.dormant" => ("asked only now and then, until", "quarantined", until),
             "source.suspect" => ("seems to be wrong", "failing", None),
+            "source.proposal" => ("may be elsewhere now", "failing", None),
             "source.cleared" => ("is suspected of nothing any more", "healthy", None),
             "source.excused" => ("was not to blame", "healthy", None),
             "host.down" => ("fails as a whole", "quarantined", None),

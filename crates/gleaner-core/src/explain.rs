@@ -7,10 +7,12 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::elsewhere::Proposal;
 use crate::health::{Failing, Quarantine, Status};
 use crate::outcome::ErrorKind;
 use crate::policy::{Aside, Counts, Gap, Then};
 use crate::schedule::{Hint, Situation, Why, next_poll};
+use crate::suspect::Suspected;
 use crate::time::{Jitter, Span, Time};
 
 /// An explanation for people.
@@ -28,6 +30,10 @@ pub struct Explanation {
     pub next: String,
     /// What would change it.
     pub changes: Vec<String>,
+    /// What was noticed beside its health, and what to do about it.
+    pub notices: Vec<String>,
+    /// Where its feed may be now.
+    pub proposal: Option<String>,
     /// What is known beyond the source: of its host, of our own network, of when it publishes.
     pub around: Vec<String>,
 }
@@ -82,7 +88,41 @@ pub fn explain(
         evidence: evidence.iter().map(ToString::to_string).collect(),
         next: next(at, next_poll_at, around.why, now),
         changes: changes(at, now),
+        notices: Vec::new(),
+        proposal: None,
         around: around.words,
+    }
+}
+
+impl Explanation {
+    /// The same of a source that is suspected of that.
+    #[must_use]
+    pub fn suspecting(mut self, suspected: Option<&Suspected>) -> Self {
+        let Some(Suspected { reason, evidence, since }) = suspected else { return self };
+        if self.status == Status::Healthy {
+            self.summary = format!("It answers, but something seems to be wrong: {evidence}.");
+        }
+        let name = reason.name().replace('_', " ");
+        self.notices.push(format!("Suspect since {}, {name}: {evidence}. {}", When(*since), reason.advice()));
+        self.changes.push(
+            "A document in which nothing seems to be wrong ends the suspicion; nothing is held against it."
+                .to_owned(),
+        );
+        self
+    }
+
+    /// The same of a dead feed whose site advertises another one.
+    #[must_use]
+    pub fn proposing(mut self, proposal: Option<&Proposal>) -> Self {
+        let Some(proposal) = proposal else { return self };
+        let title = proposal.title.as_ref().map(|title| format!(" (\"{title}\")")).unwrap_or_default();
+        self.notices.push(format!(
+            "Its site now advertises {}{title}. If that is its feed now, use it: its posts and its history stay.",
+            proposal.url
+        ));
+        self.changes.push("Another URL clears its failures and polls it at once.".to_owned());
+        self.proposal = Some(proposal.url.clone());
+        self
     }
 }
 

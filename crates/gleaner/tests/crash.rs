@@ -148,6 +148,8 @@ fn commit(claim: &Claim, now: Time) -> Commit {
         next_poll_at: Some(now + Span::from_mins(30)),
         host_hold_until: None,
         moved: None,
+        suspect: None,
+        elsewhere: None,
         memory: Some(Memory { etag: Some(now.to_string().into_bytes()), ..Memory::default() }),
         new: new.collect(),
         changed: Vec::new(),

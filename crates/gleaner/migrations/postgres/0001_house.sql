@@ -116,11 +116,16 @@ CREATE TABLE source_state (
     -- Under the interval auto: what the source is wont to publish, as JSON, and which class of sources that makes it.
     habit                TEXT,
     habit_class          BIGINT,
-    quiet_poll_id        BIGINT
+    quiet_poll_id        BIGINT,
+    suspect              TEXT,
+    -- Of a dead feed: when its site was looked at, and what that advertises, as JSON.
+    elsewhere            TEXT
     -- Room on each page lets an update stay on it.
 ) WITH (fillfactor = 70);
 CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
 CREATE INDEX source_state_status ON source_state (status, source_id);
+-- Those that answer and yet seem to be wrong, which are few.
+CREATE INDEX source_state_suspect ON source_state (source_id) WHERE suspect IS NOT NULL;
 -- How many sources of each class share what the interval auto may ask.
 CREATE INDEX source_state_habit ON source_state (habit_class, status) WHERE habit_class IS NOT NULL;
 

@@ -9,12 +9,13 @@ use gleaner_core::network::Guard;
 use gleaner_core::outcome::{Level, Outcome};
 use gleaner_core::pacing::Success;
 use gleaner_core::schedule::{HostState, Situation};
+use gleaner_core::suspect::Sight;
 use gleaner_core::time::{Span, Time};
 use tokio::sync::SemaphorePermit;
 
 use super::attempt::{Attempt, attempt};
 use super::record::Shared;
-use super::{Context, Inner, article, judged};
+use super::{Context, Inner, article, elsewhere, judged};
 use crate::log::Shown;
 use crate::metrics::add;
 use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source};
@@ -149,7 +150,11 @@ fn commit(
     let Verdict { decision, excused, notices, .. } = verdict;
     let mut events = NewEvent::of_decision(source.id, &source.settings.url, &decision);
     events.extend(judged::events(inner, &source.host, &notices, now));
+    let search = elsewhere::search(inner, source, &attempt, excused.is_some(), now);
+    events.extend(search.event);
     let Followed { rest, pages, .. } = attempt.found.unwrap_or_default();
+    let mut articles = article::queue(inner, source, pages, now);
+    articles.extend(search.work);
     let Sifted { new, changed, remember, vanished, skipped } = rest;
     let failure = attempt.outcome.failure();
     let poll = PollRecord {
@@ -164,6 +169,11 @@ fn commit(
         rule: decision.next.map(|next| next.why.name().to_owned()),
         excused,
     };
+    // What is not the source's fault is no sign either.
+    let sight = if excused.is_some() { Sight::Nothing } else { attempt.sight };
+    let suspect = sight.change(source.suspect.as_ref(), now);
+    let told = |change| NewEvent::of_suspicion(source.id, &source.settings.url, change);
+    events.extend(suspect.as_ref().map(told));
     Commit {
         lease,
         source_id: source.id,
@@ -173,11 +183,13 @@ fn commit(
         host_hold_until: decision.host_hold_until,
         memory: attempt.memory,
         moved: attempt.moved,
+        suspect,
+        elsewhere: search.change,
         new,
         changed,
         remember,
         vanished,
-        articles: article::queue(inner, source, pages, now),
+        articles,
         poll,
         events,
         health: decision.health,

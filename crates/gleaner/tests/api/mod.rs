@@ -12,6 +12,7 @@ mod import;
 mod polling;
 mod posts;
 mod schemathesis;
+mod signs;
 mod sources;
 mod trouble;
 mod webhooks;

@@ -89,6 +89,8 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
         host_hold_until: None,
         memory: None,
         moved: None,
+        suspect: None,
+        elsewhere: None,
         new: Vec::new(),
         changed: Vec::new(),
         remember: Vec::new(),

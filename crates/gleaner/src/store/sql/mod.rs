@@ -16,6 +16,7 @@ mod packed;
 mod people;
 mod search;
 mod sequel;
+mod signs;
 mod sources;
 mod state;
 mod upkeep;

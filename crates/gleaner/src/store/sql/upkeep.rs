@@ -97,6 +97,7 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     let kind = SourceFilter { kind: Some(gleaner_core::source::Kind::Feed), ..SourceFilter::default() };
     let failing =
         SourceFilter { status: Some(gleaner_core::health::Status::Failing), ..SourceFilter::default() };
+    let suspect = SourceFilter { suspect: true, ..SourceFilter::default() };
     let (address, name) = (
         Sorted { by: SourceOrder::Address, descending: false },
         Sorted { by: HostOrder::Name, descending: false },
@@ -115,10 +116,14 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("list a collection's sources", super::sources::list(select_listed(), &collection, Some(1000), 50)),
         ("list sources of a kind", super::sources::list(select_listed(), &kind, Some(1000), 50)),
         ("list failing sources", super::sources::list(select_listed(), &failing, Some(1000), 50)),
+        ("list suspect sources", super::sources::list(select_listed(), &suspect, Some(1000), 50)),
+        ("count suspect sources", ordered::count(&suspect, 1000)),
         ("list a source's events", super::events::list(&of_source, Seek::Before(1000), 50)),
         ("list sources by address", ordered::sources(&all, address, &text, 50)),
         ("list feeds by address", ordered::sources(&kind, address, &text, 50)),
         ("list failing sources by address", ordered::sources(&failing, address, &text, 50)),
+        ("list suspect sources by address", ordered::sources(&suspect, address, &text, 50)),
+        ("list the newest suspect sources", ordered::sources(&suspect, newest, &number, 50)),
         ("list the newest sources", ordered::sources(&all, newest, &number, 50)),
         ("list hosts by name", ordered::hosts(None, name, &text, 50)),
     ]

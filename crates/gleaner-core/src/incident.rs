@@ -250,9 +250,7 @@ impl Incidents {
 
     /// What a failure of a source means for the host.
     pub fn failed(&mut self, evidence: Evidence, rules: &Rules, now: Time) -> Finding {
-        if let Some(open) = &mut self.open {
-            open.probes = open.probes.saturating_add(1);
-            open.probe_at = now + Incident::gap(open.probes, rules);
+        if self.probed(rules, now).is_some() {
             return Finding::GoesOn;
         }
         self.evidence.retain(|entry| entry.last_at <= now && now.since(entry.last_at) <= rules.within);
@@ -278,6 +276,14 @@ impl Incidents {
         self.latest_at = Some(now);
         let others = same.into_iter().filter(|entry| entry.asked.source != source);
         Finding::Opened(others.map(|entry| entry.taken_back(probe_at)).collect())
+    }
+
+    /// While an incident is open: one more probe failed. When the next one is.
+    pub fn probed(&mut self, rules: &Rules, now: Time) -> Option<Time> {
+        let open = self.open.as_mut()?;
+        open.probes = open.probes.saturating_add(1);
+        open.probe_at = now + Incident::gap(open.probes, rules);
+        Some(open.probe_at)
     }
 
     /// Whether the failures of this kind are enough to call it the host.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use gleaner_core::identity::Skipped;
+use gleaner_core::judgement::Excuse;
 use gleaner_core::post::NewPost;
 use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
@@ -299,6 +300,7 @@ fn poll(row: &Row) -> sqlx::Result<Poll> {
             skipped,
             note: row.try_get("note")?,
             rule: row.try_get("rule")?,
+            excused: row.try_get::<Option<&str>, _>("excused")?.and_then(Excuse::from_name),
         },
     })
 }

@@ -185,14 +185,13 @@ fn polls_of(row: &Poll) -> impl Iterator<Item = Recorded> {
         (None, _) => Outcome::Fetched { retry_after: None },
     };
     let posts = u64::try_from(row.new_posts).unwrap_or(0);
-    let rule = row.record.rule.clone();
+    let (rule, excused) = (row.record.rule.clone(), row.record.excused.is_some());
     (0..count).map(move |n| Recorded {
         at: if n + 1 == count { last } else { first + Span::from_millis(between / (count - 1) * n) },
         outcome: outcome.clone(),
         rule: rule.clone(),
         posts: if n == 0 { posts } else { 0 },
-        // The history does not tell them apart yet.
-        excused: false,
+        excused,
     })
 }
 
@@ -228,6 +227,7 @@ mod tests {
             skipped: Skipped::default(),
             note: None,
             rule: Some("interval".into()),
+            excused: None,
         };
         Poll { id: 1, first_at: Time::from_millis(first), count, new_posts: 1, updated_posts: 0, record }
     }

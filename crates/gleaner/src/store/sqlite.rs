@@ -96,7 +96,7 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
         SqlitePoolOptions::new().max_connections(1).connect_with(connect.clone()).await.map_err(fail)?;
     let connect = connect.create_if_missing(false).read_only(true).pragma("cache_size", "-4000");
     let read = Readers::new(connect, options.max_connections);
-    let store = sql::Sql { read, write, database: path.to_owned() };
+    let store = sql::Sql { read, write, database: path.to_owned(), patience: None };
     store.migrate().await?;
     Ok(store)
 }

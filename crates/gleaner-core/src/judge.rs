@@ -107,8 +107,7 @@ fn page_came(rules: &Judgement, memory: &mut HostMemory, verdict: &mut PageVerdi
     if rules.incidents.on {
         let (ended, changed) = memory.incidents.succeeded();
         verdict.memory_changed |= changed;
-        verdict.release =
-            ended.map(|_| Release { over: rules.incidents.release_over, failing_with: None });
+        verdict.release = ended.map(|_| Release { over: rules.incidents.release_over, failing_with: None });
         verdict.notices.extend(ended.map(Notice::HostBack));
     }
 }

@@ -21,7 +21,7 @@ async fn jumps_at_work(url: &str) {
     let mut site = Site::new(url).await;
     for day in [DAY, -DAY, -DAY] {
         site.clock.jump(day);
-        site.farm.publishes(1).await;
+        site.publishes(1).await;
     }
     assert_eq!(site.log.text().matches("the clock has jumped").count(), 3, "{}", site.log.text());
     site.agrees().await;
@@ -44,7 +44,7 @@ async fn jumps_over_a_restart(url: &str) {
         site.stop().await;
         site.clock.jump(day);
         site.start().await;
-        site.farm.publishes(1).await;
+        site.publishes(1).await;
     }
     site.agrees().await;
 }

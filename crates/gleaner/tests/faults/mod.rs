@@ -108,18 +108,6 @@ impl Farm {
         let of = |(url, count): (&String, &u32)| (1..=*count).map(|n| guid(url, n)).collect::<Vec<_>>();
         ledger.published.iter().flat_map(of).collect()
     }
-
-    /// Waits until every feed has published so many more than now.
-    async fn publishes(&self, more: u32) {
-        let now = |url: &String| self.ledger.lock().unwrap().published.get(url).copied().unwrap_or(0);
-        let urls = self.urls();
-        let wanted: Vec<u32> = urls.iter().map(|url| now(url) + more).collect();
-        let left = || {
-            let late = urls.iter().zip(&wanted).filter(|(url, wanted)| now(url) < **wanted);
-            late.map(|(url, _)| url.as_str()).collect::<Vec<_>>().join(" ")
-        };
-        until(async || left().is_empty(), || format!("not polled any more: {}", left())).await;
-    }
 }
 
 fn guid(url: &str, number: u32) -> String {
@@ -230,7 +218,7 @@ impl Site {
         for url in site.farm.urls() {
             service.by(&actor).add(&NewSource::feed(&url)).await.unwrap();
         }
-        site.farm.publishes(2).await;
+        site.publishes(2).await;
         site
     }
 
@@ -251,6 +239,19 @@ impl Site {
         self.running = Some(Running { service, stop, tasks: [polling, telling] });
     }
 
+    /// Waits until every feed has published so many more than now.
+    async fn publishes(&self, more: u32) {
+        let now = |url: &String| self.farm.ledger.lock().unwrap().published.get(url).copied().unwrap_or(0);
+        let urls = self.farm.urls();
+        let wanted: Vec<u32> = urls.iter().map(|url| now(url) + more).collect();
+        let left = || {
+            let late = urls.iter().zip(&wanted).filter(|(url, wanted)| now(url) < **wanted);
+            late.map(|(url, _)| url.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        until(async || left().is_empty(), || format!("not polled any more: {}\n{}", left(), self.log.text()))
+            .await;
+    }
+
     fn running(&self) -> &Running {
         self.running.as_ref().unwrap()
     }
@@ -267,7 +268,7 @@ impl Site {
     /// The farm rests, and all that it published is there: every post once, and told once.
     async fn agrees(&mut self) {
         // What was committed before the fault must not be all there is.
-        self.farm.publishes(2).await;
+        self.publishes(2).await;
         self.farm.rest(true);
         let store = open(&Options::new(&self.url)).await.unwrap();
         let there = async || -> Vec<String> {

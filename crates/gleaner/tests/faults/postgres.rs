@@ -12,7 +12,7 @@ async fn a_server_that_restarts_is_found_again() {
     // As an administrator does it, and as a crash.
     for mode in ["fast", "immediate"] {
         server.control("restart", mode);
-        site.farm.publishes(2).await;
+        site.publishes(2).await;
     }
     site.agrees().await;
 }

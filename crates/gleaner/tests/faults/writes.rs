@@ -104,7 +104,7 @@ async fn slow_writes_only_take_longer_on_sqlite() {
     let mut site = Site::new(&db.url).await;
     let mut other = sqlx::SqliteConnection::connect(&db.url).await.unwrap();
     // Longer than leases last, then longer than anybody waits for a lock.
-    for seconds in [3, 6] {
+    for seconds in [2, 7] {
         other.execute("BEGIN IMMEDIATE").await.unwrap();
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         other.execute("ROLLBACK").await.unwrap();
@@ -118,7 +118,7 @@ async fn slow_writes_only_take_longer_on_postgres() {
     let url = empty_postgres().await;
     let mut site = Site::new(&url).await;
     let mut other = sqlx::PgConnection::connect(&url).await.unwrap();
-    for seconds in [3, 6] {
+    for seconds in [2, 7] {
         other.execute("BEGIN; LOCK TABLE polls IN ACCESS EXCLUSIVE MODE").await.unwrap();
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         other.execute("ROLLBACK").await.unwrap();

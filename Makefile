@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
+.PHONY: help test deny sbom setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -35,6 +35,13 @@ dist: ## A release in target/dist: binary, completions, manual pages, unit, conf
 
 deb: dist ## A Debian package of it
 	scripts/deb
+
+deny: ## What comes in with dependencies: licences, sources, bans, duplicates, and advisories where they can be reached
+	scripts/deny
+
+sbom: ## All that the binary is made of, as CycloneDX, in target/gleaner.cdx.json
+	@mkdir -p target
+	scripts/sbom > target/gleaner.cdx.json
 
 fuzz-api: setup ## The API against its own document, 50,000 requests on each database
 	SCHEMATHESIS_EXAMPLES=1200 SCHEMATHESIS_SEED=$(or $(SEED),2) scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says

@@ -257,7 +257,7 @@ impl Incidents {
         if !self.is_evidence(&evidence) {
             return Finding::Own;
         }
-        let (kind, source) = (evidence.kind, evidence.asked.source);
+        let kind = evidence.kind;
         evidence.add_to(&mut self.evidence);
         if !self.suffices(kind, rules, now) {
             let most = rules.at_once.max(rules.least);
@@ -274,8 +274,7 @@ impl Incidents {
         let sources = u32::try_from(same.len()).unwrap_or(u32::MAX);
         self.open = Some(Incident { kind, since, opened_at: now, sources, probes: 1, probe_at });
         self.latest_at = Some(now);
-        let others = same.into_iter().filter(|entry| entry.asked.source != source);
-        Finding::Opened(others.map(|entry| entry.taken_back(probe_at)).collect())
+        Finding::Opened(same.into_iter().map(|entry| entry.taken_back(probe_at)).collect())
     }
 
     /// While an incident is open: one more probe failed. When the next one is.

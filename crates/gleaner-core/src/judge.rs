@@ -275,7 +275,9 @@ fn excused(
     let own = taken_back.iter().position(|entry| entry.asked == poll.asked);
     let own = own.map(|place| taken_back.swap_remove(place));
     let hold_until = hold_until(poll, now);
-    let event = own.as_ref().filter(|own| own.first_at < now).and_then(TakenBack::event);
+    let earlier = own.as_ref().filter(|own| own.first_at < now);
+    let event = earlier.and_then(TakenBack::event);
+    let excused_since = earlier.map(|own| own.first_at);
     let before = own.map_or_else(|| at.health.clone(), |own| own.health);
     let mut health = before.excused(Some(now), hold_until);
     let mut next = Some(next.not_before(hold_until));
@@ -286,7 +288,7 @@ fn excused(
     }
     let events = event.into_iter().collect();
     let mut verdict = Verdict::plain(Decision { health, next, host_hold_until: None, events });
-    verdict.taken_back = taken_back;
+    (verdict.taken_back, verdict.excused_since) = (taken_back, excused_since);
     verdict
 }
 

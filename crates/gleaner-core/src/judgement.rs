@@ -148,7 +148,9 @@ pub struct Verdict {
     pub memory_changed: bool,
     /// The learned spacing: the host is not asked before that has passed.
     pub host_gap: Span,
-    /// Evidence to be taken back.
+    /// Where earlier failures of the source itself are excused with it: since when. They stay in the history, marked.
+    pub excused_since: Option<Time>,
+    /// Evidence of other sources to be taken back.
     pub taken_back: Vec<TakenBack>,
     /// Sources of the host to be released.
     pub release: Option<Release>,
@@ -238,6 +240,7 @@ impl Verdict {
             excused: None,
             memory_changed: false,
             host_gap: Span::ZERO,
+            excused_since: None,
             taken_back: Vec::new(),
             release: None,
             resume_over: None,

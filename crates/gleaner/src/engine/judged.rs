@@ -37,6 +37,7 @@ pub(super) fn sequel(verdict: &mut Verdict, memory: &HostMemory) -> Option<Box<S
         memory: verdict.memory_changed.then(|| memory.clone()),
         lift_hold: lifts_hold(&verdict.notices),
         taken_back: std::mem::take(&mut verdict.taken_back),
+        excused_since: verdict.excused_since,
         excuse: verdict.excused,
         release: verdict.release,
     };

@@ -33,7 +33,8 @@ async fn hosts_show_who_is_asked_and_by_whom(db: Database) {
     let hosts = api.get("/hosts").await;
     let first = &hosts.is(200)["items"][0];
     let expected = json!({ "id": first["id"], "name": "a.example", "slot": 0, "sources": 2, "failing": 1,
-        "hold_until": null, "next_due": "2026-11-15T00:01:00Z", "leased_by": "me" });
+        "hold_until": null, "next_due": "2026-11-15T00:01:00Z", "leased_by": "me",
+        "incident": null, "paced_seconds": null });
     assert_eq!(*first, expected);
     let second = &hosts.body["items"][1];
     assert_eq!((&second["name"], &second["leased_by"]), (&json!("b.example"), &Value::Null));

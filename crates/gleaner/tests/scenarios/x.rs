@@ -215,6 +215,9 @@ async fn x_reset_of_its_limit_is_honoured(db: Database) {
     world.advance(Span::from_mins(46));
     assert_eq!(world.poll_due().await, 0);
     world.poll_next(limited.id).await;
+    // From now on its timelines are asked at a distance.
+    world.advance(Span::from_mins(1));
+    world.poll_due().await;
     for id in [id, other] {
         assert_eq!(world.source(id).await.health.status(), Status::Healthy);
     }

@@ -45,6 +45,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
         .iter()
         .filter_map(|live| Some((live.commit.lease, live.commit.poll.at, live.commit.sequel.as_deref()?)));
     super::sequel::write(tx, sequels).await?;
+    excuse_polls(tx, &live).await?;
     move_sources(tx, &live).await?;
     let mut done: HashMap<i64, Committed> = live
         .into_iter()
@@ -268,6 +269,17 @@ fn is_quiet(live: &Live<'_>) -> bool {
         && live.new.is_empty()
         && live.changed.is_empty()
         && poll.skipped.not_known() == 0
+}
+
+/// Marks earlier failures of sources that are excused with the latest one.
+async fn excuse_polls(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+    for commit in live.iter().map(|live| live.commit) {
+        let excused = commit.sequel.as_ref().and_then(|sequel| Some((sequel.excused_since?, sequel.excuse?)));
+        if let Some((since, excuse)) = excused {
+            super::sequel::mark_polls(tx, commit.source_id, (since, commit.poll.at), excuse).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes the history: a quiet poll adds to the quiet row before it, any other gets a row.

@@ -25,7 +25,7 @@ const BRIEF: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.publ
     p.revision, p.created_at, p.updated_at, SUBSTR(p.body, 1, 400) AS body, NULL AS raw_content";
 const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
 const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
-    duration_ms, bytes, new_posts, updated_posts, skipped, note, rule";
+    duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused";
 
 #[async_trait]
 impl Content for Sql {

@@ -31,7 +31,7 @@ pub(super) async fn write(
         // In one order everywhere, so that two workers do not wait for each other.
         taken_back.sort_by_key(|taken| taken.asked.source);
         for taken in taken_back {
-            take_back(tx, taken, sequel.excuse, at).await?;
+            take_back(tx, taken, sequel.excuse.unwrap_or(Excuse::Incident), at).await?;
         }
         if let Some(release) = &sequel.release {
             release_sources(tx, lease.host_id, release, at).await?;
@@ -56,7 +56,7 @@ async fn remember(tx: &mut Tx, lease: Lease, memory: &HostMemory, lift_hold: boo
 
 /// Writes a source's health of before over it, unless somebody knows better by now. The fence is raised, so that a
 /// poll which began from what is taken back is discarded.
-async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: Option<Excuse>, at: Time) -> sqlx::Result<()> {
+async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: Excuse, at: Time) -> sqlx::Result<()> {
     let columns = format!("source_id, {HEALTH}");
     let mut query = with_values(&columns, std::slice::from_ref(taken), |list, taken| {
         list.push_bind(taken.asked.source);
@@ -68,14 +68,25 @@ async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: Option<Excuse>, at: T
     query.push(" AND source_state.last_polled_at = v.last_polled_at RETURNING source_state.host_id");
     let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(()) };
     settle_hosts(tx, &[row.try_get(0)?]).await?;
-    let mut query = Query::new("UPDATE polls SET excused = ");
-    query.push_bind(excuse.map(Excuse::name)).push(" WHERE source_id = ").push_bind(taken.asked.source);
-    query.push(" AND outcome = 'failed' AND last_at BETWEEN ").push_bind(ms(taken.first_at));
-    query.push(" AND ").push_bind(ms(taken.last_at)).build().execute(&mut **tx).await?;
+    mark_polls(tx, taken.asked.source, (taken.first_at, taken.last_at), excuse).await?;
     match taken.event() {
         Some(_) => correct(tx, taken, at).await,
         None => Ok(()),
     }
+}
+
+/// Failures of a source in that time stay in its history, marked.
+pub(super) async fn mark_polls(
+    tx: &mut Tx,
+    source_id: i64,
+    (from, to): (Time, Time),
+    excuse: Excuse,
+) -> sqlx::Result<()> {
+    let mut query = Query::new("UPDATE polls SET excused = ");
+    query.push_bind(excuse.name()).push(" WHERE source_id = ").push_bind(source_id);
+    query.push(" AND outcome = 'failed' AND last_at BETWEEN ").push_bind(ms(from));
+    query.push(" AND ").push_bind(ms(to)).build().execute(&mut **tx).await?;
+    Ok(())
 }
 
 /// Tells that what was told of a source is taken back.

@@ -301,6 +301,16 @@ impl Outcome {
             Self::Failed(failure) => failure.retry_after,
         }
     }
+
+    /// The same, where the server asked us to stay away for so long.
+    #[must_use]
+    pub(crate) fn asking_for(self, retry_after: Option<Span>) -> Self {
+        match self {
+            Self::Fetched { .. } => Self::Fetched { retry_after },
+            Self::NotModified { .. } => Self::NotModified { retry_after },
+            Self::Failed(failure) => Self::Failed(Failure { retry_after, ..failure }),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ mod claim_cost;
 mod cli;
 mod crash;
 mod dashboard;
-mod database_faults;
 mod demo;
 mod direction;
+mod faults;
 mod fetch;
 #[cfg(feature = "test-faults")]
 mod kill;

@@ -30,6 +30,7 @@ mod posts;
 mod progress;
 pub mod reference;
 mod remote;
+mod replay;
 mod serve;
 mod show;
 mod simulate;
@@ -216,7 +217,7 @@ fn run(cli: Cli, mut env: Env) -> Result<(), Failure> {
 async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Failure> {
     match command {
         Command::Config(args) => config::run(args, context),
-        Command::Policy(args) => policy::run(args, context),
+        Command::Policy(args) => policy::run(args, context).await,
         Command::Simulate(args) => simulate::run(args, context),
         Command::Serve(args) => serve::run(args, context).await,
         Command::Demo(args) => demo::run(args, context).await,

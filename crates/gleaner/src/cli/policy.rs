@@ -1,4 +1,4 @@
-//! `gleaner policy`: the tables in effect.
+//! `gleaner policy`: the tables in effect, and what another one would have done.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use gleaner_core::overlay::{self, PolicyOverlay};
 use gleaner_core::policy::{Gap, Policy};
 use serde_json::json;
 
-use super::{Context, Failure};
+use super::{Context, Failure, replay};
 use crate::config::Config;
 use crate::service::policy_words::{gap, then, when};
 
@@ -22,6 +22,8 @@ pub(super) struct Args {
 enum Sub {
     /// Print the tables in effect
     Show(Show),
+    /// Run the recorded polls through another policy, and say what would have been different
+    Replay(replay::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -36,8 +38,14 @@ struct Show {
     toml: bool,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
-    let Sub::Show(show) = &args.command;
+pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+    match &args.command {
+        Sub::Show(args) => show(args, context),
+        Sub::Replay(args) => replay::run(args, context).await,
+    }
+}
+
+fn show(show: &Show, context: &mut Context<'_>) -> Result<(), Failure> {
     let policies = chosen(&context.loaded.config, show.name.as_deref())?;
     let text = if show.json {
         as_json(&context.loaded.config, &policies)

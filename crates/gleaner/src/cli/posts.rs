@@ -100,7 +100,7 @@ fn whole(post: &Value, context: &mut Context<'_>) -> Result<(), Failure> {
 }
 
 /// A time as people give it: a moment, a day, or how long ago.
-fn time(given: &str, now: Time) -> Result<Time, Failure> {
+pub(super) fn time(given: &str, now: Time) -> Result<Time, Failure> {
     let ago = |suffix: char, unit: fn(u64) -> Span| {
         let count = given.strip_suffix(suffix)?.parse().ok()?;
         Some(Time::from_millis(now.as_millis().saturating_sub_unsigned(unit(count).as_millis())))

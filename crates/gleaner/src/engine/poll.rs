@@ -1,5 +1,6 @@
 //! A poll, whole: tried, decided, committed.
 
+use gleaner_core::classify::Fault;
 use gleaner_core::follow::Followed;
 use gleaner_core::health::{Decision, StatusEventKind};
 use gleaner_core::identity::Sifted;
@@ -18,7 +19,7 @@ use super::record::Shared;
 use super::{Context, Inner, article, elsewhere, judged};
 use crate::log::Shown;
 use crate::metrics::add;
-use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source};
+use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source, StoreError};
 
 /// A source's turn, among what is due of its host.
 #[derive(Clone, Copy)]
@@ -88,7 +89,13 @@ pub(super) async fn poll(
     let commit = commit(inner, turn.lease, &source, attempt, verdict, memory, now);
     let recorded = inner.recorder.commit(commit, release).await;
     drop(guard);
-    let committed = recorded.await?;
+    let committed = match recorded.await {
+        Err(error) if !error.is_for_all() => {
+            *memory = before;
+            return refused(inner, turn, &source, interval, memory, &error).await;
+        }
+        recorded => recorded?,
+    };
     judged::resume(inner, resume_over, now).await;
     let stored = matches!(committed, Committed::Stored { .. });
     match committed {
@@ -102,6 +109,31 @@ pub(super) async fn poll(
             tracing::debug!(url = %Shown(&source.settings.url), "a poll was overtaken; discarded")
         }
     }
+    Ok(Polled { released, stored })
+}
+
+/// The database takes other polls, but not this one. Only that is recorded, as a failure of ours: else it would be
+/// polled whenever its lease runs out, and before all others of its host.
+async fn refused(
+    inner: &Inner,
+    turn: Turn,
+    source: &Source,
+    interval: Span,
+    memory: &mut HostMemory,
+    error: &StoreError,
+) -> Shared<Polled> {
+    tracing::error!(url = %Shown(&source.settings.url), %error, "a poll could not be recorded; nothing of it is kept");
+    let fault = Fault::Internal(format!("it could not be recorded: {error}"));
+    let attempt = Attempt::failed(fault.into_failure(None));
+    let now = inner.cx.clock.now();
+    let mut guard = inner.guard.lock().await;
+    let verdict = judged(&inner.cx, turn, source, &attempt, interval, memory, &mut guard, now);
+    let release = turn.release(false, verdict.host_gap, memory.latest_success, now);
+    let released = release.is_some();
+    let commit = commit(inner, turn.lease, source, attempt, verdict, memory, now);
+    let recorded = inner.recorder.commit(commit, release).await;
+    drop(guard);
+    let stored = matches!(recorded.await?, Committed::Stored { .. });
     Ok(Polled { released, stored })
 }
 

@@ -124,17 +124,21 @@ fn gone() -> Arc<StoreError> {
 
 async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Vec<Shared<Committed>> {
     let mut verdicts = Vec::with_capacity(records.len());
-    let (mut releases, mut has_verdict) = (Vec::new(), Vec::with_capacity(records.len()));
+    let (mut with, mut releases) = (Vec::with_capacity(records.len()), Vec::new());
+    let mut has_verdict = Vec::with_capacity(records.len());
     for record in records {
         has_verdict.push(record.verdict.is_some());
-        verdicts.extend(record.verdict.map(|verdict| *verdict));
+        if let Some(verdict) = record.verdict {
+            verdicts.push(*verdict);
+            with.push(record.release);
+        }
         releases.extend(record.release);
     }
     let results: Vec<Shared<Committed>> = match V::commit(&*store, &verdicts, &releases).await {
         Ok(committed) => committed.into_iter().map(Ok).collect(),
         // One bad apple must not spoil the batch: each alone, so that only the bad one fails.
         Err(error) if verdicts.len() > 1 && !error.is_for_all() => {
-            one_by_one(&*store, &verdicts, &releases).await
+            one_by_one(&*store, &verdicts, &with, &releases).await
         }
         Err(error) => {
             let error = Arc::new(error);
@@ -148,17 +152,22 @@ async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Ve
         .collect()
 }
 
+/// Each verdict with the end of its lease. The lease of one that fails goes on: a host that is free again while its
+/// source is still due would be asked at once, and again, and again.
 async fn one_by_one<V: Verdict>(
     store: &dyn Store,
     verdicts: &[V],
+    with: &[Option<Release>],
     releases: &[Release],
 ) -> Vec<Shared<Committed>> {
     let mut results = Vec::with_capacity(verdicts.len());
-    for verdict in verdicts {
-        let committed = V::commit(store, std::slice::from_ref(verdict), &[]).await;
+    for (verdict, release) in verdicts.iter().zip(with) {
+        let committed = V::commit(store, std::slice::from_ref(verdict), release.as_slice()).await;
         results.push(committed.map(|mut one| one.pop().unwrap_or(Committed::Discarded)).map_err(Arc::new));
     }
-    if let Err(error) = store.release(releases).await {
+    let alone: Vec<Release> =
+        releases.iter().filter(|release| !with.contains(&Some(**release))).copied().collect();
+    if let Err(error) = store.release(&alone).await {
         tracing::error!(%error, "leases could not be ended; they run out by themselves");
     }
     results

@@ -132,7 +132,9 @@ impl Engine {
         let indexing = tokio::spawn(async move { indexer::run(&inner.cx).await });
         loop {
             let now = self.inner.cx.clock.now();
-            self.heed_jumps(jumps.see(now, &*self.inner.cx.clock), now).await;
+            if !self.heed_jumps(jumps.see(now, &*self.inner.cx.clock), now).await {
+                jumps = Jumps::default();
+            }
             let claimed = match self.tick(now).await {
                 Ok(ticked) => ticked.hosts,
                 Err(error) => {
@@ -167,10 +169,10 @@ impl Engine {
     }
 
     /// At the start, and when the clock has jumped: nothing waits for a time that no rule could have set, and after
-    /// a jump what is overdue does not come all at once.
-    async fn heed_jumps(&self, jump: Option<Jump>, now: Time) {
+    /// a jump what is overdue does not come all at once. Whether that could be seen to.
+    async fn heed_jumps(&self, jump: Option<Jump>, now: Time) -> bool {
         let cx = &self.inner.cx;
-        let Some(jump) = jump else { return };
+        let Some(jump) = jump else { return true };
         let interval = cx.config.source.poll_interval;
         let longest = cx.config.policies.values().map(|policy| policy.longest_gap(interval)).max();
         let spread = Spread {
@@ -183,9 +185,11 @@ impl Engine {
         if jump == Jump::Seen {
             tracing::warn!(%now, "the clock has jumped; what is overdue is spread over an interval");
         }
-        if let Err(error) = cx.store.spread(&spread).await {
-            tracing::error!(%error, "polls could not be spread after a jump of the clock");
+        let spread = cx.store.spread(&spread).await;
+        if let Err(error) = &spread {
+            tracing::error!(%error, "times could not be set right after a jump of the clock; trying again");
         }
+        spread.is_ok()
     }
 
     /// No new claims; polls under way get a while; leases are given back.

@@ -12,6 +12,8 @@ use crate::metrics::Metrics;
 
 /// A scheduler that was not alive for so long is stuck.
 const STUCK: Duration = Duration::from_secs(60);
+/// A database that takes longer to say that it is there is not there: whoever asks does not wait for ever, either.
+const ANSWERS: Duration = Duration::from_secs(5);
 /// How old the counts of sources may be: counting a million takes a while.
 const COUNTED_FOR: Duration = Duration::from_secs(10);
 /// Counts are good for so many times as long as they took: few sources are counted anew almost every time.
@@ -90,12 +92,12 @@ pub(super) struct Standing {
 impl Service {
     /// Looks at the database and the scheduler.
     pub async fn readiness(&self) -> Readiness {
-        let database = match self.store.meta("last_seq").await {
-            Ok(_) => {
-                Check { name: "database", ok: true, detail: "it answers, and its schema is ours".into() }
-            }
-            Err(error) => Check { name: "database", ok: false, detail: error.to_string() },
+        let (ok, detail) = match tokio::time::timeout(ANSWERS, self.store.meta("last_seq")).await {
+            Ok(Ok(_)) => (true, "it answers, and its schema is ours".to_owned()),
+            Ok(Err(error)) => (false, error.to_string()),
+            Err(_) => (false, format!("it has not answered for {} s", ANSWERS.as_secs())),
         };
+        let database = Check { name: "database", ok, detail };
         let scheduler = self.metrics.tick_age().map(|age| Check {
             name: "scheduler",
             ok: age < STUCK,

@@ -86,6 +86,14 @@ pub enum StoreError {
         /// The driver's error.
         source: sqlx::Error,
     },
+    /// It does not answer.
+    #[error("the database {database} has not answered for {} s; is it there, and the network between?", patience.as_secs())]
+    Silent {
+        /// Which database.
+        database: String,
+        /// How long it was waited for.
+        patience: std::time::Duration,
+    },
     /// Anything else.
     #[error("the database {database} failed: {source}; `gleaner doctor` looks for the reason")]
     Database {
@@ -100,7 +108,7 @@ impl StoreError {
     /// Whether it is about the database as a whole, so that trying a part of the work alone is no use.
     pub fn is_for_all(&self) -> bool {
         match self {
-            Self::ReadOnly { .. } | Self::Locked { .. } | Self::Full { .. } => true,
+            Self::ReadOnly { .. } | Self::Locked { .. } | Self::Full { .. } | Self::Silent { .. } => true,
             Self::Database { source, .. } => source.as_database_error().is_none(),
             _ => false,
         }

@@ -300,6 +300,8 @@ pub struct Options {
     pub max_connections: u32,
     /// How long to wait for another process's lock.
     pub lock_timeout: Duration,
+    /// PostgreSQL: how long an answer is waited for.
+    pub patience: Duration,
     /// SQLite: the file never grows beyond so many bytes.
     pub max_bytes: Option<u64>,
 }
@@ -307,7 +309,14 @@ pub struct Options {
 impl Options {
     /// With the usual settings.
     pub fn new(url: impl Into<String>) -> Self {
-        Self { url: url.into(), max_connections: 8, lock_timeout: Duration::from_secs(5), max_bytes: None }
+        Self {
+            url: url.into(),
+            max_connections: 8,
+            lock_timeout: Duration::from_secs(5),
+            // As long as a lease: what is recorded later is discarded anyway.
+            patience: Duration::from_secs(60),
+            max_bytes: None,
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! PostgreSQL, for when one machine is not enough.
 
 use std::str::FromStr;
+use std::time::Duration;
 
-use sqlx::QueryBuilder;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{Connection as _, PgConnection, QueryBuilder};
 
 use super::migrate::{Migration, migrations};
 use super::{Options, Result, StoreError};
@@ -62,22 +63,46 @@ pub(super) fn text_query(phrases: &[String]) -> String {
     phrases.iter().map(phrase).collect::<Vec<_>>().join(" & ")
 }
 
+/// How long a connection is waited for.
+const ACQUIRE: Duration = Duration::from_secs(30);
+/// How long a connection may take to say that it is there.
+const PING: Duration = Duration::from_secs(3);
+
+/// Whether a connection still leads somewhere. The pool asks the same, but waits for an answer for ever; and a connection
+/// that is being asked counts as one that is in use.
+async fn answers(connection: &mut PgConnection) -> sqlx::Result<bool> {
+    match tokio::time::timeout(PING, connection.ping()).await {
+        Ok(answered) => answered.map(|()| true),
+        Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
+    }
+}
+
 pub(super) async fn open(options: &Options) -> Result<sql::Sql> {
     let connect = PgConnectOptions::from_str(&options.url)
         .map_err(|error| StoreError::BadUrl { url: "postgres://…".into(), why: error.to_string() })?;
     let database =
         format!("postgres://{}/{}", connect.get_host(), connect.get_database().unwrap_or_default());
+    let patience = format!("{}ms", options.patience.as_millis());
     let lock_timeout = format!("{}ms", options.lock_timeout.as_millis());
     let connect = connect
         .application_name("gleaner")
-        .options([("lock_timeout", lock_timeout.as_str())])
+        // A client that is gone without a word keeps its locks no longer than it would have waited itself.
+        .options([
+            ("lock_timeout", lock_timeout.as_str()),
+            ("idle_in_transaction_session_timeout", patience.as_str()),
+        ])
         .statement_cache_capacity(256);
     let pool = PgPoolOptions::new()
         .max_connections(options.max_connections.max(1))
+        .acquire_timeout(options.patience.min(ACQUIRE))
+        .test_before_acquire(false)
+        .before_acquire(|connection, _| Box::pin(answers(connection)))
+        .after_release(|connection, _| Box::pin(answers(connection)))
         .connect_with(connect)
         .await
         .map_err(|error| StoreError::from_driver(&database, error))?;
-    let store = sql::Sql { read: Readers(pool.clone()), write: pool, database };
+    let store =
+        sql::Sql { read: Readers(pool.clone()), write: pool, database, patience: Some(options.patience) };
     store.migrate().await?;
     Ok(store)
 }

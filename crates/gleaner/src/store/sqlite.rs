@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use super::migrate::{Migration, migrations};
@@ -92,11 +93,17 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
     if let Some(bytes) = options.max_bytes {
         connect = connect.pragma("max_page_count", (bytes / u64::from(PAGE)).max(1).to_string());
     }
-    let write =
-        SqlitePoolOptions::new().max_connections(1).connect_with(connect.clone()).await.map_err(fail)?;
+    let write = SqlitePoolOptions::new()
+        .max_connections(1)
+        // A full disk undoes a transaction behind the driver's back, which then takes it for one that never ends. Such a
+        // connection is not used again.
+        .after_release(|connection, _| Box::pin(std::future::ready(Ok(!connection.is_in_transaction()))))
+        .connect_with(connect.clone())
+        .await
+        .map_err(fail)?;
     let connect = connect.create_if_missing(false).read_only(true).pragma("cache_size", "-4000");
     let read = Readers::new(connect, options.max_connections);
-    let store = sql::Sql { read, write, database: path.to_owned() };
+    let store = sql::Sql { read, write, database: path.to_owned(), patience: None };
     store.migrate().await?;
     Ok(store)
 }

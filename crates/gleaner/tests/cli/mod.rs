@@ -11,6 +11,7 @@ mod links;
 mod people;
 mod policy;
 mod polling;
+mod replay;
 mod simulate;
 mod site;
 mod sources;

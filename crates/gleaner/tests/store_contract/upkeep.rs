@@ -6,6 +6,7 @@ on_both!(
     words_of_posts_are_found_behind_the_polls,
     the_full_text_forgets_what_is_gone,
     a_jump_of_the_clock_is_spread,
+    a_clock_that_is_set_back_leaves_nobody_waiting,
     clean_up_deletes_what_is_old_and_linked_to_nothing,
     clean_up_of_history_goes_round,
     articles_keep_their_posts,
@@ -60,6 +61,34 @@ async fn a_jump_of_the_clock_is_spread(db: Database) {
         db.store.claim(&ClaimRequest { hosts: 1000, ..request(start() + minutes(60)) }).await.unwrap();
     assert_eq!(claims.len(), 133, "leases without end are gone, and hosts know when they are due");
     assert_eq!(db.store.spread(&Spread { overdue: false, ..spread }).await.unwrap(), 0);
+}
+
+async fn a_clock_that_is_set_back_leaves_nobody_waiting(db: Database) {
+    let polled = feed("a.example", "polled");
+    let waiting = NewSource { next_poll_at: start() + minutes(90), ..feed("b.example", "waiting") };
+    let ids = add(&db, &[polled, waiting]).await;
+    poll_once(&db, start(), |_| ()).await;
+    // A day later it is the day before.
+    let now = start() - Span::from_days(1);
+    let spread =
+        Spread { now, within: minutes(60), longest: Span::from_days(366), lease: minutes(2), overdue: false };
+    for _ in 0..2 {
+        db.store.spread(&spread).await.unwrap();
+        let polled = db.store.source(ids[0]).await.unwrap();
+        assert_eq!(
+            polled.next_poll_at,
+            Some(now + minutes(30)),
+            "its gap, from now on; twice is as good as once"
+        );
+        assert_eq!(polled.health.last_polled_at, Some(now));
+        let waiting = db.store.source(ids[1]).await.unwrap();
+        assert_eq!(
+            waiting.next_poll_at,
+            Some(start() + minutes(90)),
+            "nobody can tell of one that was never polled"
+        );
+    }
+    assert_eq!(db.store.claim(&request(now + minutes(30))).await.unwrap().len(), 1, "and its host knows");
 }
 
 async fn clean_up_deletes_what_is_old_and_linked_to_nothing(db: Database) {

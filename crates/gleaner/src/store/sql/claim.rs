@@ -31,15 +31,21 @@ pub(super) const NEXT_DUE: &str = "(SELECT CASE \
 #[async_trait]
 impl Work for Sql {
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>> {
-        let mut tx = self.begin().await?;
-        let claims = claim(&mut tx, request).await;
-        self.end(tx, claims).await
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let claims = claim(&mut tx, request).await;
+            self.end(tx, claims).await
+        })
+        .await
     }
 
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>> {
-        let mut tx = self.begin().await?;
-        let claim = claim_source(&mut tx, id, request).await;
-        self.end(tx, claim).await
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let claim = claim_source(&mut tx, id, request).await;
+            self.end(tx, claim).await
+        })
+        .await
     }
 
     async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>> {
@@ -49,21 +55,24 @@ impl Work for Sql {
     }
 
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>> {
-        let mut tx = self.begin().await?;
-        let mut kept = Vec::new();
-        for piece in pieces(leases) {
-            let mut query = with_leases(piece);
-            query.push("UPDATE hosts SET lease_until = ").push_bind(ms(until));
-            query.push(", next_due = ").push_bind(ms(until));
-            query.push(
-                " FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence AND lease_owner IS NOT NULL",
-            );
-            query.push(" RETURNING hosts.id, hosts.fence");
-            let rows = query.build().fetch_all(&mut *tx).await.map_err(|error| self.fail(error))?;
-            kept.extend(rows.iter().map(|row| Lease { host_id: row.get(0), fence: row.get(1) }));
-        }
-        self.finish(tx).await?;
-        Ok(kept)
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let mut kept = Vec::new();
+            for piece in pieces(leases) {
+                let mut query = with_leases(piece);
+                query.push("UPDATE hosts SET lease_until = ").push_bind(ms(until));
+                query.push(", next_due = ").push_bind(ms(until));
+                query.push(
+                    " FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence AND lease_owner IS NOT NULL",
+                );
+                query.push(" RETURNING hosts.id, hosts.fence");
+                let rows = query.build().fetch_all(&mut *tx).await.map_err(|error| self.fail(error))?;
+                kept.extend(rows.iter().map(|row| Lease { host_id: row.get(0), fence: row.get(1) }));
+            }
+            self.finish(tx).await?;
+            Ok(kept)
+        })
+        .await
     }
 
     async fn known(&self, source_ids: &[i64]) -> Result<HashMap<i64, Vec<Seen>>> {
@@ -91,10 +100,13 @@ impl Work for Sql {
             let stored = super::commit::store_validators(&mut tx, commits).await;
             self.end(tx, stored).await?;
         }
-        let mut tx = self.begin().await?;
-        let committed = super::commit::commit(&mut tx, commits).await;
-        let committed = and_release(&mut tx, committed, releases).await;
-        self.end(tx, committed).await
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let committed = super::commit::commit(&mut tx, commits).await;
+            let committed = and_release(&mut tx, committed, releases).await;
+            self.end(tx, committed).await
+        })
+        .await
     }
 
     async fn commit_articles(
@@ -102,10 +114,13 @@ impl Work for Sql {
         commits: &[ArticleCommit],
         releases: &[Release],
     ) -> Result<Vec<Committed>> {
-        let mut tx = self.begin().await?;
-        let committed = super::articles::commit(&mut tx, commits).await;
-        let committed = and_release(&mut tx, committed, releases).await;
-        self.end(tx, committed).await
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let committed = super::articles::commit(&mut tx, commits).await;
+            let committed = and_release(&mut tx, committed, releases).await;
+            self.end(tx, committed).await
+        })
+        .await
     }
 }
 

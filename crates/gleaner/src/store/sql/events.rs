@@ -33,9 +33,12 @@ impl Events for Sql {
         if self.all(query, |_| Ok(())).await?.is_empty() {
             return Ok(0);
         }
-        let mut tx = self.begin().await?;
-        let numbered = number_events(&mut tx, limit).await;
-        self.end(tx, numbered).await
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let numbered = number_events(&mut tx, limit).await;
+            self.end(tx, numbered).await
+        })
+        .await
     }
 
     async fn list_events(&self, filter: &EventFilter, from: Seek, limit: u32) -> Result<Vec<Event>> {

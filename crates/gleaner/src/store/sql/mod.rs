@@ -22,6 +22,8 @@ mod state;
 mod upkeep;
 mod webhooks;
 
+use std::time::Duration;
+
 use gleaner_core::time::Time;
 use sqlx::{AssertSqlSafe, Executor, Row as _, Transaction};
 
@@ -36,6 +38,8 @@ pub(in crate::store) struct Sql {
     pub(in crate::store) write: sqlx::Pool<Db>,
     /// How people know it.
     pub(in crate::store) database: String,
+    /// How long an answer is waited for; none: as long as it takes, where no network is in between.
+    pub(in crate::store) patience: Option<Duration>,
 }
 
 type Tx = Transaction<'static, Db>;
@@ -49,12 +53,26 @@ impl Sql {
 
     /// All rows that a query finds.
     async fn rows(&self, mut query: Query) -> Result<Vec<Row>> {
-        self.read.fetch_all(&mut query).await.map_err(|error| self.fail(error))
+        self.in_time(1, async { self.read.fetch_all(&mut query).await.map_err(|error| self.fail(error)) })
+            .await
     }
 
     /// The one row that a query finds, if any.
     async fn row(&self, mut query: Query) -> Result<Option<Row>> {
-        self.read.fetch_optional(&mut query).await.map_err(|error| self.fail(error))
+        self.in_time(1, async {
+            self.read.fetch_optional(&mut query).await.map_err(|error| self.fail(error))
+        })
+        .await
+    }
+
+    /// Gives up waiting after so many times the usual. A connection whose other end is gone without a word would else be
+    /// waited for for ever; what becomes of it is the pool's business.
+    async fn in_time<T>(&self, times: u32, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        let Some(patience) = self.patience else { return work.await };
+        let patience = patience.saturating_mul(times);
+        tokio::time::timeout(patience, work)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Silent { database: self.database.clone(), patience }))
     }
 
     async fn begin(&self) -> Result<Tx> {

@@ -16,29 +16,40 @@ use crate::store::{
 };
 
 /// Where clean-up of the history goes on, in `meta`.
+/// How many times as long as for anything else is waited for what may touch very many rows.
+const LONG: u32 = 10;
 const POLLS_SWEPT: &str = "polls_swept_to";
 
 #[async_trait]
 impl Upkeep for Sql {
     async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned> {
-        let mut tx = self.begin().await?;
-        let cleaned = clean_up(&mut tx, cleanup).await;
-        self.end(tx, cleaned).await
+        self.in_time(LONG, async {
+            let mut tx = self.begin().await?;
+            let cleaned = clean_up(&mut tx, cleanup).await;
+            self.end(tx, cleaned).await
+        })
+        .await
     }
 
     async fn index_posts(&self, limit: u32) -> Result<u64> {
         if self.all(super::search::waiting(), |_| Ok(())).await?.is_empty() {
             return Ok(0);
         }
-        let mut tx = self.begin().await?;
-        let indexed = super::search::index(&mut tx, limit).await;
-        self.end(tx, indexed).await
+        self.in_time(LONG, async {
+            let mut tx = self.begin().await?;
+            let indexed = super::search::index(&mut tx, limit).await;
+            self.end(tx, indexed).await
+        })
+        .await
     }
 
     async fn spread(&self, spread: &Spread) -> Result<u64> {
-        let mut tx = self.begin().await?;
-        let spread = spread_polls(&mut tx, spread).await;
-        self.end(tx, spread).await
+        self.in_time(LONG, async {
+            let mut tx = self.begin().await?;
+            let spread = spread_polls(&mut tx, spread).await;
+            self.end(tx, spread).await
+        })
+        .await
     }
 
     async fn meta(&self, name: &str) -> Result<Option<String>> {
@@ -244,6 +255,7 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
         let mut query = Query::new(format!("UPDATE hosts SET {column} = NULL WHERE {column} > "));
         query.push_bind(ms(spread.now + spread.longest)).build().execute(&mut **tx).await?;
     }
+    set_back(tx, now).await?;
     // A large prime strews neighbours over the whole span.
     let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX).max(1);
     let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
@@ -256,6 +268,27 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     let mut query = Query::new(format!("UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL"));
     query.build().execute(&mut **tx).await?;
     Ok(count)
+}
+
+/// What was polled at a time that is yet to come was timed by a clock that was ahead of this one. It waits no longer than
+/// if it had been polled now; else a clock that is set back by a day would be a day without polls.
+async fn set_back(tx: &mut Tx, now: i64) -> sqlx::Result<()> {
+    let mut query = Query::new("UPDATE hosts SET hold_until = NULL, free_at = NULL WHERE id IN ");
+    query.push("(SELECT host_id FROM source_state WHERE last_polled_at > ").push_bind(now).push(")");
+    query.build().execute(&mut **tx).await?;
+    let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - (last_polled_at - ");
+    query.push_bind(now).push("), retry_at = retry_at - (last_polled_at - ").push_bind(now);
+    query.push("), last_polled_at = ").push_bind(now).push(" WHERE last_polled_at > ").push_bind(now);
+    query.build().execute(&mut **tx).await?;
+    let mut query = Query::new("UPDATE article_work SET next_try_at = ");
+    query
+        .push_bind(now)
+        .push(" WHERE created_at > ")
+        .push_bind(now)
+        .push(" AND next_try_at > ")
+        .push_bind(now);
+    query.build().execute(&mut **tx).await?;
+    Ok(())
 }
 
 pub(super) fn set_meta(name: &str, value: &str) -> Query {

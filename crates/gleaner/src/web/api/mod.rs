@@ -13,6 +13,7 @@ mod login;
 mod openapi;
 mod policies;
 mod posts;
+mod replay;
 mod source_actions;
 mod source_types;
 mod sources;
@@ -46,6 +47,7 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(articles::routes())
             .merge(hosts::routes())
             .merge(policies::routes())
+            .merge(replay::routes())
             .merge(keys::routes())
             .merge(events::routes())
             .merge(webhooks::routes()),

@@ -231,6 +231,11 @@ pub static SETTINGS: &[Setting] = &[
     hidden("api.jwt_secret", Takes::Text("a text of at least 32 bytes that is hard to guess", |text| parse::secret(text).is_some()), Secrecy::Secret,
         "What access tokens are signed with."),
 
+    open("serve.role", Takes::Word(&["all", "worker", "api"]), Some("\"all\""),
+        "What `gleaner serve` does: all; worker: poll and send alone, without API and dashboard; api: the other way round."),
+    open("serve.lease_seconds", Takes::Whole(3, 3600), Some("60"),
+        "How long a host stays a worker's that is not heard from; then another worker takes it over."),
+
     open("x.base_url", WEB_URL, Some("\"https://api.x.com\""),
         "Where the API of X is."),
 

@@ -15,6 +15,7 @@ mod elsewhere;
 mod host;
 mod indexer;
 mod judged;
+mod leases;
 mod now;
 mod outbox;
 mod poll;
@@ -27,9 +28,7 @@ mod told;
 mod webhooks;
 mod x;
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gleaner_core::network::Guard;
@@ -54,7 +53,7 @@ use crate::clock::{Chance, Clock};
 use crate::config::Config;
 use crate::fetch::Fetcher;
 use crate::metrics::Metrics;
-use crate::store::{Lease, Source, Store};
+use crate::store::{Source, Store};
 use crate::vault::Vault;
 
 /// Everything that polls share.
@@ -94,7 +93,7 @@ struct Inner {
     /// What we are called among workers.
     owner: String,
     /// Leases that are ours now.
-    held: Mutex<HashMap<i64, Lease>>,
+    leases: leases::Leases,
     /// Says that a host is done, so that there is room for another.
     room: Notify,
     stopping: AtomicBool,
@@ -108,7 +107,12 @@ impl Context {
 
     /// How long a host is ours without a heartbeat.
     fn lease(&self) -> Span {
-        self.clock.meanwhile(scheduler::LEASE)
+        self.clock.meanwhile(self.config.serve.lease)
+    }
+
+    /// How often leases are renewed: twice may fail.
+    fn heartbeat(&self) -> Span {
+        self.lease().scale(1.0 / 3.0)
     }
 
     /// The pause after a source or a page, before its host is asked again.
@@ -128,7 +132,7 @@ impl Inner {
             guard: tokio::sync::Mutex::default(),
             auto: auto::Scale::default(),
             owner,
-            held: Mutex::default(),
+            leases: leases::Leases::default(),
             room: Notify::new(),
             stopping: AtomicBool::new(false),
             cx,
@@ -137,9 +141,5 @@ impl Inner {
 
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
-    }
-
-    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Lease>> {
-        self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

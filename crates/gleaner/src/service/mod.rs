@@ -40,6 +40,7 @@ mod replay;
 mod sources;
 mod trial;
 mod webhooks;
+mod workers;
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -96,6 +97,8 @@ use health::Counted;
 
 /// Everything a use case needs.
 pub struct Service {
+    /// What this process is called among those that use the database.
+    name: String,
     store: Arc<dyn Store>,
     config: Config,
     clock: Arc<dyn Clock>,
@@ -157,6 +160,7 @@ impl Service {
         let vault = Vault::of(&config.store);
         let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
         Self {
+            name: workers::process_name(),
             store,
             config,
             clock,
@@ -222,8 +226,7 @@ impl Service {
         if let Some(poller) = self.poller.get() {
             return Ok(poller);
         }
-        let owner = format!("{} by hand", std::process::id());
-        let poller = Poller::new(self.context()?, owner);
+        let poller = Poller::new(self.context()?, format!("{} by hand", self.name));
         Ok(self.poller.get_or_init(|| poller))
     }
 

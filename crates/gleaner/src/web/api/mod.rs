@@ -54,6 +54,11 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
     )
 }
 
+/// What a worker has of them, too.
+pub(super) fn health_routes() -> OpenApiRouter<Web> {
+    health::routes()
+}
+
 pub(super) use docs::docs_page;
 pub(super) use openapi::{described, openapi_document};
 pub(super) use transfer::as_file;

@@ -102,6 +102,7 @@ pub(super) async fn until_stopped(
             service.send_events(sender, until(stopped.clone())).await;
         }
     };
+    let touching = service.keep_in_touch(role, until(stopped.clone()));
     let polling = async {
         match engine {
             Some(engine) => engine.run(stop).await,
@@ -110,7 +111,7 @@ pub(super) async fn until_stopped(
         notify(&[NotifyState::Stopping]);
         stopping.send_replace(true);
     };
-    let (answered, (), (), ()) = tokio::join!(answering, telling, sending, polling);
+    let (answered, (), (), (), ()) = tokio::join!(answering, telling, sending, touching, polling);
     Ok(answered?)
 }
 

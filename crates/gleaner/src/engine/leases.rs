@@ -4,8 +4,11 @@
 //! anything; what it had asked before is refused by the fence. Absent on purpose: asking the database. An answer would be
 //! as old as the way it came.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use gleaner_core::time::Time;
@@ -46,8 +49,7 @@ impl Leases {
 
     /// Of those that were asked after, these are kept until then; the rest is lost, and told.
     pub(super) fn renew(&self, asked: &[Lease], kept: &[Lease], until: Time) -> Vec<Lease> {
-        let kept: std::collections::HashSet<(i64, i64)> =
-            kept.iter().map(|lease| (lease.host_id, lease.fence)).collect();
+        let kept: HashSet<(i64, i64)> = kept.iter().map(|lease| (lease.host_id, lease.fence)).collect();
         let mut leases = self.lock();
         let mut lost = Vec::new();
         for lease in asked {
@@ -70,8 +72,26 @@ impl Leases {
         self.end(lease).is_some_and(|end| now < end)
     }
 
+    /// Does something for as long as a lease is ours; none: it was lost on the way. The clock is looked at before every
+    /// step, so that a process that stood still does not take one more.
+    pub(super) async fn while_held<T>(
+        &self,
+        lease: Lease,
+        clock: &dyn Clock,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let (mut work, mut lost) = (pin!(work), pin!(self.lost(lease, clock)));
+        poll_fn(|cx| {
+            if !self.holds(lease, clock.now()) || lost.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            work.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
+
     /// Waits until a lease is not ours any more.
-    pub(super) async fn lost(&self, lease: Lease, clock: &dyn Clock) {
+    async fn lost(&self, lease: Lease, clock: &dyn Clock) {
         loop {
             let now = clock.now();
             let Some(end) = self.end(lease).filter(|end| now < *end) else { return };
@@ -110,6 +130,8 @@ mod tests {
         assert_eq!(leases.renew(&[second], &[], at(90)), [], "nobody misses what was given back");
         let clock = ManualClock::new(at(60));
         leases.lost(newer, &clock).await;
+        assert_eq!(leases.while_held(newer, &clock, async { 1 }).await, None, "not a step more");
+        assert_eq!(leases.while_held(first, &clock, async { 1 }).await, Some(1));
         assert_eq!(leases.drain().len(), 2);
     }
 }

@@ -321,10 +321,6 @@ async fn work(inner: Arc<Inner>, claim: Claim, probe: bool) {
         };
         let last = due.peek().is_none() || memory.one_at_a_time();
         let turn = Turn { lease, many, last, delay };
-        if !inner.leases.holds(lease, inner.cx.clock.now()) {
-            tracing::warn!(host, "a lease ran out before its host was asked; whoever has it now asks");
-            return done(&inner, lease);
-        }
         let polling = async {
             match work {
                 Work::Source(source) => poll::poll(&inner, permit, turn, &mut memory, *source).await,
@@ -333,13 +329,9 @@ async fn work(inner: Arc<Inner>, claim: Claim, probe: bool) {
                 }
             }
         };
-        let polled = tokio::select! {
-            biased;
-            polled = polling => polled,
-            () = inner.leases.lost(lease, &*inner.cx.clock) => {
-                tracing::warn!(host, "a lease ran out while its host was asked; that is broken off");
-                return done(&inner, lease);
-            }
+        let Some(polled) = inner.leases.while_held(lease, &*inner.cx.clock, polling).await else {
+            tracing::warn!(host, "a lease ran out before its host was done; whoever has it now goes on");
+            return done(&inner, lease);
         };
         match polled {
             Ok(polled) => released = polled.released,

@@ -152,6 +152,7 @@ impl By<'_> {
     pub async fn metrics_text(&self) -> Result<String, ServiceError> {
         let counts = self.status_counts().await?;
         let named: Vec<(&str, u64)> = counts.iter().map(|(status, count)| (status.name(), *count)).collect();
-        Ok(self.metrics.render(&named))
+        let workers = self.workers().await?;
+        Ok(format!("{}{}", self.metrics.render(&named), super::workers::measured(&workers)))
     }
 }

@@ -53,7 +53,7 @@ pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
     ListedLine, NewArticle, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter,
-    SourceName, SourceOrder, StoreError, Text, Token, TokenKind, Turn, User, Webhook,
+    SourceName, SourceOrder, StoreError, Text, Token, TokenKind, Turn, User, Webhook, Worker,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -84,6 +84,7 @@ pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
 pub use sources::{Added, NewSource};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};
+pub use workers::WorkerNow;
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};

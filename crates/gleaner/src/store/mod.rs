@@ -21,6 +21,7 @@ mod webhooks;
 pub mod whole;
 mod words;
 mod work;
+mod workers;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,14 +41,15 @@ pub use records::*;
 pub use types::*;
 pub use webhooks::*;
 pub use work::*;
+pub use workers::*;
 
 /// The result of a store's method.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// A store of everything.
-pub trait Store: Work + Sources + Content + Events + Webhooks + People + Access + Upkeep {}
+pub trait Store: Work + Sources + Content + Events + Webhooks + Workers + People + Access + Upkeep {}
 
-impl<T: Work + Sources + Content + Events + Webhooks + People + Access + Upkeep> Store for T {}
+impl<T: Work + Sources + Content + Events + Webhooks + Workers + People + Access + Upkeep> Store for T {}
 
 /// Due work, under leases, and what became of it.
 #[async_trait]

@@ -7,6 +7,7 @@ mod lists;
 mod outgoing;
 mod sources;
 mod upkeep;
+mod workers;
 
 use std::collections::HashMap;
 

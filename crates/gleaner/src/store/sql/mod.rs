@@ -21,6 +21,7 @@ mod sources;
 mod state;
 mod upkeep;
 mod webhooks;
+mod workers;
 
 use std::time::Duration;
 

@@ -21,6 +21,7 @@ mod tokens;
 mod transfer;
 mod users;
 mod webhooks;
+mod workers;
 
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
@@ -50,7 +51,8 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(replay::routes())
             .merge(keys::routes())
             .merge(events::routes())
-            .merge(webhooks::routes()),
+            .merge(webhooks::routes())
+            .merge(workers::routes()),
     )
 }
 

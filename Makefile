@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom crash setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
+.PHONY: help test deny sbom crash scale setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -48,6 +48,9 @@ fuzz-api: setup ## The API against its own document, 50,000 requests on each dat
 
 crash: ## The whole process killed 1,000 times on each database (KILLS=n), and what that lost: a line of JSON each
 	KILLS=$(or $(KILLS),1000) scripts/with-postgres cargo test --release --locked --features gleaner/test-faults --package gleaner --test gleaner -- --nocapture --test-threads 1 a_killed_process_loses_nothing
+
+scale: ## Workers, API nodes, PostgreSQL and NATS as processes, in trouble for 300 rounds (ROUNDS=n), and 4 workers against 1
+	SCALE_ROUNDS=$(or $(ROUNDS),300) SCALE_THROUGHPUT=1 cargo test --release --locked --package gleaner --test gleaner -- --nocapture --test-threads 1 scale::
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop: cold, unchanged, one new entry
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml

@@ -182,6 +182,16 @@ pub fn render_workers(roles: &[(&str, u64)], silent: u64, network_down: u64) -> 
     text.0
 }
 
+/// How far the stream of events has got, as text.
+pub fn render_stream(sent: u64, waiting: u64, failing: bool) -> String {
+    let mut text = Text::default();
+    text.one("gleaner_stream_messages_total", "counter", "Messages that the broker has taken.", sent);
+    text.one("gleaner_stream_waiting_events", "gauge", "Events that wait for the broker.", waiting);
+    let help = "Whether nothing can be sent to the broker.";
+    text.one("gleaner_stream_failing", "gauge", help, u8::from(failing));
+    text.0
+}
+
 /// Adds to a counter.
 pub fn add(counter: &AtomicU64, n: u64) {
     counter.fetch_add(n, Ordering::Relaxed);

@@ -17,6 +17,7 @@ mod kill;
 mod links;
 mod long_run;
 mod readme;
+mod scale;
 mod scenarios;
 mod store_contract;
 mod support;

@@ -102,6 +102,7 @@ pub(super) async fn until_stopped(
             service.send_events(sender, until(stopped.clone())).await;
         }
     };
+    let streaming = service.stream_events(role, until(stopped.clone()));
     let touching = service.keep_in_touch(role, until(stopped.clone()));
     let polling = async {
         match engine {
@@ -111,7 +112,7 @@ pub(super) async fn until_stopped(
         notify(&[NotifyState::Stopping]);
         stopping.send_replace(true);
     };
-    let (answered, (), (), (), ()) = tokio::join!(answering, telling, sending, touching, polling);
+    let (answered, ..) = tokio::join!(answering, telling, sending, streaming, touching, polling);
     Ok(answered?)
 }
 

@@ -31,6 +31,8 @@ pub struct Config {
     pub api: Api,
     /// `[serve]`: what a process does among others.
     pub serve: Serve,
+    /// `[nats]`: where events are streamed to.
+    pub nats: Nats,
     /// `[x]`: the API of X.
     pub x: X,
     /// `[log]`: what is logged and how.
@@ -191,6 +193,25 @@ impl Role {
     pub const fn answers(self) -> bool {
         matches!(self, Self::All | Self::Api)
     }
+}
+
+/// `[nats]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nats {
+    /// The server; none: nothing is streamed.
+    pub url: Option<PrivateUrl>,
+    /// The token that it asks for.
+    pub token: Option<Secret>,
+    /// What a `.creds` file holds.
+    pub credentials: Option<Secret>,
+    /// The stream's name.
+    pub stream: String,
+    /// What subjects begin with.
+    pub subject: String,
+    /// How many servers hold the stream.
+    pub replicas: u32,
+    /// How long it keeps messages.
+    pub max_age: Span,
 }
 
 /// `[x]`.

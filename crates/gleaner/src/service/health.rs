@@ -153,6 +153,8 @@ impl By<'_> {
         let counts = self.status_counts().await?;
         let named: Vec<(&str, u64)> = counts.iter().map(|(status, count)| (status.name(), *count)).collect();
         let workers = self.workers().await?;
-        Ok(format!("{}{}", self.metrics.render(&named), super::workers::measured(&workers)))
+        let stream = self.stream().await?.map(|stream| stream.measured()).unwrap_or_default();
+        let workers = super::workers::measured(&workers);
+        Ok(format!("{}{workers}{stream}", self.metrics.render(&named)))
     }
 }

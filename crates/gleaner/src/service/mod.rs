@@ -38,6 +38,7 @@ mod reading;
 mod repeat;
 mod replay;
 mod sources;
+mod stream;
 mod trial;
 mod webhooks;
 mod workers;
@@ -53,7 +54,7 @@ pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
     ListedLine, NewArticle, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter,
-    SourceName, SourceOrder, StoreError, Text, Token, TokenKind, Turn, User, Webhook, Worker,
+    SourceName, SourceOrder, StoreError, Stream, Text, Token, TokenKind, Turn, User, Webhook, Worker,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -82,6 +83,7 @@ pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
 pub use sources::{Added, NewSource};
+pub use stream::{Resent, StreamNow};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};
 pub use workers::WorkerNow;
@@ -116,6 +118,8 @@ pub struct Service {
     outbox: Outbox,
     /// Says that something is to be sent to a webhook.
     send: Arc<Notify>,
+    /// Says that something is to be sent to the stream again.
+    resend: Arc<Notify>,
 }
 
 /// The use cases, as somebody who may or may not do them.
@@ -176,6 +180,7 @@ impl Service {
             poller: OnceLock::new(),
             outbox,
             send: Arc::default(),
+            resend: Arc::default(),
         }
     }
 

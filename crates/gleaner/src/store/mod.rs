@@ -16,6 +16,7 @@ mod postgres;
 mod readers;
 mod records;
 mod sqlite;
+mod streams;
 mod types;
 mod webhooks;
 pub mod whole;
@@ -38,6 +39,7 @@ pub use events::*;
 pub use listed::*;
 pub use order::*;
 pub use records::*;
+pub use streams::*;
 pub use types::*;
 pub use webhooks::*;
 pub use work::*;
@@ -47,9 +49,15 @@ pub use workers::*;
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// A store of everything.
-pub trait Store: Work + Sources + Content + Events + Webhooks + Workers + People + Access + Upkeep {}
+pub trait Store:
+    Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Upkeep
+{
+}
 
-impl<T: Work + Sources + Content + Events + Webhooks + Workers + People + Access + Upkeep> Store for T {}
+impl<T> Store for T where
+    T: Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Upkeep
+{
+}
 
 /// Due work, under leases, and what became of it.
 #[async_trait]

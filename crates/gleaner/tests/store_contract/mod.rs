@@ -6,6 +6,7 @@ mod held;
 mod lists;
 mod outgoing;
 mod sources;
+mod streams;
 mod upkeep;
 mod workers;
 

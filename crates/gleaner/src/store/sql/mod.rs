@@ -19,6 +19,7 @@ mod sequel;
 mod signs;
 mod sources;
 mod state;
+mod streams;
 mod upkeep;
 mod webhooks;
 mod workers;

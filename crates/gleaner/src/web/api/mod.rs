@@ -17,6 +17,7 @@ mod replay;
 mod source_actions;
 mod source_types;
 mod sources;
+mod stream;
 mod tokens;
 mod transfer;
 mod users;
@@ -51,6 +52,7 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(replay::routes())
             .merge(keys::routes())
             .merge(events::routes())
+            .merge(stream::routes())
             .merge(webhooks::routes())
             .merge(workers::routes()),
     )

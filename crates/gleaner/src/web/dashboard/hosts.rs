@@ -29,6 +29,8 @@ pub(super) struct HostsPage {
     pager: Pager,
     /// Who asks.
     workers: Vec<WorkerRow>,
+    /// Where events are streamed to, in words; and whether something is wrong with that.
+    stream: Option<(String, bool)>,
     /// What such an order leaves out.
     left_out: Option<&'static str>,
 }
@@ -91,9 +93,14 @@ pub(super) async fn page(visit: Visit, RawQuery(query): RawQuery) -> Result<Page
         Head::of(title, Sorted { by, descending }, order, |order| to(order, &Turn::First))
     };
     let workers = visit.by().workers().await?.into_iter().map(worker_row).collect();
+    let stream = visit.by().stream().await?.map(|stream| {
+        let failing = stream.stream.failing_since.is_some();
+        (stream.in_words(visit.by().now()), failing)
+    });
     let shell = visit.shell("hosts");
     Ok(Page(HostsPage {
         workers,
+        stream,
         heads: Heads {
             name: head("Host", HostOrder::Name, false),
             sources: head("Sources", HostOrder::Sources, true),

@@ -114,6 +114,13 @@ impl Context {
         self.clock.meanwhile(self.config.serve.lease)
     }
 
+    /// No lease ends later than so long from now, unless a clock was wrong. Clocks of several machines differ a little,
+    /// and a statement may wait for a while: whoever took the leases of others for mistakes would ask beside them.
+    fn longest_lease(&self) -> Span {
+        let tolerated = self.clock.meanwhile(Span::from_mins(5));
+        Span::from_millis(self.lease().as_millis().saturating_add(tolerated.as_millis()))
+    }
+
     /// How often leases are renewed: twice may fail.
     fn heartbeat(&self) -> Span {
         self.lease().scale(1.0 / 3.0)

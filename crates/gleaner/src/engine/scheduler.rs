@@ -180,7 +180,7 @@ impl Engine {
             now,
             within: interval,
             longest: longest.unwrap_or_default().max(LONGEST_HOLD).max(Spread::LONGEST),
-            lease: cx.lease(),
+            lease: cx.longest_lease(),
             overdue: jump == Jump::Seen,
         };
         if jump == Jump::Seen {

@@ -45,6 +45,7 @@ mod workers;
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use gleaner_core::time::Time;
 use tokio::sync::Notify;
@@ -155,7 +156,11 @@ impl Service {
             StoreUrl::Sqlite(path) => format!("sqlite:{}", path.display()),
             StoreUrl::Postgres(url) => url.expose().to_string(),
         };
-        let options = Options { max_connections: config.store.max_connections, ..Options::new(url) };
+        // Who is not heard from for a lease keeps no locks either: others are to go on with what it had.
+        let lease = Duration::from_millis(config.serve.lease.as_millis());
+        let patience = lease.clamp(Duration::from_secs(5), Options::new("").patience);
+        let max_connections = config.store.max_connections;
+        let options = Options { max_connections, patience, ..Options::new(url) };
         let store = store::open(&options).await?;
         Ok(Self { outside, ..Self::new(store, config, clock, chance) })
     }

@@ -155,9 +155,12 @@ impl Site {
     pub(super) async fn make_due(&self) {
         // While the server restarts there is nobody to do it to.
         let Ok(mut database) = PgConnection::connect(&self.postgres.url()).await else { return };
-        let sql = "UPDATE source_state SET next_poll_at = 0 WHERE next_poll_at > 0 AND host_id IN \
-                       (SELECT id FROM hosts WHERE lease_owner IS NULL FOR UPDATE SKIP LOCKED); \
-                   UPDATE hosts SET next_due = 0 WHERE id IN \
+        // What a worker that stands still has locked waits for it, and nobody else does.
+        let sql = "UPDATE source_state SET next_poll_at = 0 WHERE source_id IN \
+                       (SELECT source_id FROM source_state WHERE next_poll_at > 0 AND host_id IN \
+                           (SELECT id FROM hosts WHERE lease_owner IS NULL) FOR UPDATE SKIP LOCKED)";
+        let _ = sqlx::raw_sql(sql).execute(&mut database).await;
+        let sql = "UPDATE hosts SET next_due = 0 WHERE id IN \
                        (SELECT id FROM hosts WHERE lease_owner IS NULL AND next_due > 0 FOR UPDATE SKIP LOCKED)";
         let _ = sqlx::raw_sql(sql).execute(&mut database).await;
     }

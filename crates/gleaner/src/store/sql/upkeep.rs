@@ -250,12 +250,14 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     let mut query = Query::new(
         "UPDATE hosts SET lease_owner = NULL, lease_until = NULL, fence = fence + 1 WHERE lease_until > ",
     );
-    query.push_bind(ms(spread.now + spread.lease)).build().execute(&mut **tx).await?;
+    let ended = query.push_bind(ms(spread.now + spread.lease)).build().execute(&mut **tx).await?;
+    let mut touched = ended.rows_affected();
     for column in ["hold_until", "free_at"] {
         let mut query = Query::new(format!("UPDATE hosts SET {column} = NULL WHERE {column} > "));
-        query.push_bind(ms(spread.now + spread.longest)).build().execute(&mut **tx).await?;
+        let lifted = query.push_bind(ms(spread.now + spread.longest)).build().execute(&mut **tx).await?;
+        touched += lifted.rows_affected();
     }
-    set_back(tx, now).await?;
+    touched += set_back(tx, now, ms(spread.now + spread.lease)).await?;
     // A large prime strews neighbours over the whole span.
     let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX).max(1);
     let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
@@ -265,30 +267,33 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
         query.push(" OR next_poll_at <= ").push_bind(now);
     }
     let count = query.build().execute(&mut **tx).await?.rows_affected();
+    // Workers come and go, and most find nothing wrong: that is no reason to write every host.
+    if touched + count == 0 {
+        return Ok(0);
+    }
     let mut query = Query::new(format!("UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL"));
     query.build().execute(&mut **tx).await?;
     Ok(count)
 }
 
-/// What was polled at a time that is yet to come was timed by a clock that was ahead of this one. It waits no longer than
-/// if it had been polled now; else a clock that is set back by a day would be a day without polls.
-async fn set_back(tx: &mut Tx, now: i64) -> sqlx::Result<()> {
+/// What was polled later than `ahead` was timed by a clock that was ahead of this one, by more than clocks of several
+/// machines differ. It waits no longer than if it had been polled now; else a clock that is set back by a day would be a day without polls.
+async fn set_back(tx: &mut Tx, now: i64, ahead: i64) -> sqlx::Result<u64> {
     let mut query = Query::new("UPDATE hosts SET hold_until = NULL, free_at = NULL WHERE id IN ");
-    query.push("(SELECT host_id FROM source_state WHERE last_polled_at > ").push_bind(now).push(")");
-    query.build().execute(&mut **tx).await?;
+    query.push("(SELECT host_id FROM source_state WHERE last_polled_at > ").push_bind(ahead).push(")");
+    let mut touched = query.build().execute(&mut **tx).await?.rows_affected();
     let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - (last_polled_at - ");
     query.push_bind(now).push("), retry_at = retry_at - (last_polled_at - ").push_bind(now);
-    query.push("), last_polled_at = ").push_bind(now).push(" WHERE last_polled_at > ").push_bind(now);
-    query.build().execute(&mut **tx).await?;
+    query.push("), last_polled_at = ").push_bind(now).push(" WHERE last_polled_at > ").push_bind(ahead);
+    touched += query.build().execute(&mut **tx).await?.rows_affected();
     let mut query = Query::new("UPDATE article_work SET next_try_at = ");
     query
         .push_bind(now)
         .push(" WHERE created_at > ")
-        .push_bind(now)
+        .push_bind(ahead)
         .push(" AND next_try_at > ")
         .push_bind(now);
-    query.build().execute(&mut **tx).await?;
-    Ok(())
+    Ok(touched + query.build().execute(&mut **tx).await?.rows_affected())
 }
 
 pub(super) fn set_meta(name: &str, value: &str) -> Query {

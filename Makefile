@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom crash setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
+.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -51,6 +51,9 @@ crash: ## The whole process killed 1,000 times on each database (KILLS=n), and w
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop: cold, unchanged, one new entry
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml
+
+soak: ## SOURCES (100,000) polled every minute for MINUTES (60): memory, files and lateness must stay flat; a line of JSON
+	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --soak $(or $(SOURCES),100000) $(or $(MINUTES),60)
 
 bench-api: ## How fast the API lists 50 of 100,000 sources, beside a bare handler
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --api 100000

@@ -15,9 +15,9 @@ use crate::store::{
     SourceOrder, Spread, Turn, Upkeep,
 };
 
-/// Where clean-up of the history goes on, in `meta`.
 /// How many times as long as for anything else is waited for what may touch very many rows.
 const LONG: u32 = 10;
+/// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
 
 #[async_trait]

@@ -17,6 +17,8 @@ use crate::store::{
 
 /// How many times as long as for anything else is waited for what may touch very many rows.
 const LONG: u32 = 10;
+/// When what was overdue was spread last.
+const POLLS_SPREAD: &str = "polls_spread_at";
 /// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
 
@@ -256,6 +258,7 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
         query.push_bind(ms(spread.now + spread.longest)).build().execute(&mut **tx).await?;
     }
     set_back(tx, now).await?;
+    take_back_spread(tx, spread).await?;
     // A large prime strews neighbours over the whole span.
     let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX).max(1);
     let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
@@ -288,6 +291,25 @@ async fn set_back(tx: &mut Tx, now: i64) -> sqlx::Result<()> {
         .push(" AND next_try_at > ")
         .push_bind(now);
     query.build().execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// What was spread by a clock that was ahead, and not polled since, is due as long after now as it was after that spread.
+async fn take_back_spread(tx: &mut Tx, spread: &Spread) -> sqlx::Result<()> {
+    let now = ms(spread.now);
+    let mut query = Query::new("SELECT value FROM meta WHERE name = ");
+    let row = query.push_bind(POLLS_SPREAD).build().fetch_optional(&mut **tx).await?;
+    let last: Option<i64> = row.and_then(|row| row.get::<String, _>(0).parse().ok());
+    if let Some(last) = last.filter(|last| *last > now) {
+        let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX);
+        let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - ");
+        query.push_bind(last.saturating_sub(now)).push(" WHERE next_poll_at >= ").push_bind(last);
+        query.push(" AND next_poll_at <= ").push_bind(last.saturating_add(within));
+        query.build().execute(&mut **tx).await?;
+    }
+    if spread.overdue || last.is_some_and(|last| last > now) {
+        set_meta(POLLS_SPREAD, &now.to_string()).build().execute(&mut **tx).await?;
+    }
     Ok(())
 }
 

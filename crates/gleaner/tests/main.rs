@@ -12,6 +12,7 @@ mod database_faults;
 mod demo;
 mod direction;
 mod fetch;
+mod hostile;
 mod links;
 mod long_run;
 mod readme;

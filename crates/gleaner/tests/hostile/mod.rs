@@ -1,0 +1,18 @@
+//! A hostile world: nothing gets in, nothing gets lost.
+//!
+//! Every spelling of every place where gleaner must not go, in every field that takes a URL; every kind of body that
+//! means harm, through the real engine; and what the fuzzers begin with. `make hostile` runs it all at full length and
+//! ends with the figures; docs/reliability.md has them.
+
+mod canary;
+mod fields;
+mod polls;
+mod rebinding;
+mod seeds;
+mod spellings;
+mod world;
+
+/// Tells what was measured, as one line that `scripts/figures` finds.
+fn tell(figures: &serde_json::Value) {
+    println!("FIGURES {figures}");
+}

@@ -4,6 +4,7 @@
 //! means harm, through the real engine; and what the fuzzers begin with. `make hostile` runs it all at full length and
 //! ends with the figures; docs/reliability.md has them.
 
+mod bodies;
 mod canary;
 mod fields;
 mod polls;

@@ -96,6 +96,16 @@ impl World {
         self.engine.run_due(self.clock.now()).await.unwrap();
     }
 
+    /// Begins what is due, and does not wait for it.
+    pub(super) async fn begin_due(&mut self) {
+        self.engine.tick(self.clock.now()).await.unwrap();
+    }
+
+    /// Waits for what was begun.
+    pub(super) async fn finish(&mut self) {
+        self.engine.idle().await;
+    }
+
     pub(super) async fn source(&self, id: i64) -> Source {
         self.db.store.source(id).await.unwrap()
     }

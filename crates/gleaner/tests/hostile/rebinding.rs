@@ -92,23 +92,27 @@ async fn a_name_that_changes_its_mind_never_leads_inside() {
     for _ in 0..AT_ONCE {
         let (fetcher, next, urls) = (Arc::clone(&fetcher), Arc::clone(&next), Arc::clone(&urls));
         workers.spawn(async move {
-            let (mut reached, mut blocked) = (0, 0);
+            let (mut reached, mut blocked, mut nowhere) = (0, 0, 0);
             while let Some(url) = urls.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let request = Request { keep_connection: false, ..Request::new(url.clone()) };
                 match fetcher.fetch(&request, start()).await {
                     Ok(_) => reached += 1,
                     Err(failed) => {
-                        let Fault::Blocked(_) = failed.fault else { panic!("{url}: {failed}") };
-                        blocked += 1;
+                        match failed.fault {
+                            Fault::Blocked(_) => blocked += 1,
+                            // Both families by turns, and each in the other's.
+                            Fault::NoSuchHost(_) => nowhere += 1,
+                            _ => panic!("{url}: {failed}"),
+                        }
                     }
                 }
             }
-            (reached, blocked)
+            (reached, blocked, nowhere)
         });
     }
-    let (mut reached, mut blocked) = (0, 0);
-    for (one, other) in workers.join_all().await {
-        (reached, blocked) = (reached + one, blocked + other);
+    let (mut reached, mut blocked, mut nowhere) = (0, 0, 0);
+    for ended in workers.join_all().await {
+        (reached, blocked, nowhere) = (reached + ended.0, blocked + ended.1, nowhere + ended.2);
     }
     let private = met.load(Ordering::Relaxed);
     let lookups: usize = ["flip", "rare", "families", "both", "mapped"]
@@ -117,11 +121,11 @@ async fn a_name_that_changes_its_mind_never_leads_inside() {
         .sum();
     let seconds = begun.elapsed().as_secs_f64();
     super::tell(&json!({
-        "fetches": fetches, "reached": reached, "blocked": blocked, "lookups": lookups,
+        "fetches": fetches, "reached": reached, "blocked": blocked, "nowhere": nowhere, "lookups": lookups,
         "private_connects": private, "seconds": (seconds * 10.0).round() / 10.0,
     }));
     assert_eq!(private, 0, "the inside was reached");
-    assert_eq!(reached + blocked, fetches);
+    assert_eq!(reached + blocked + nowhere, fetches);
     assert!(reached >= fetches / 5 && blocked >= fetches / 3, "{reached} reached, {blocked} blocked");
     assert!(lookups >= fetches, "{lookups} lookups");
 }

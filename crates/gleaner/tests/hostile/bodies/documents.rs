@@ -62,7 +62,7 @@ fn entities() -> Vec<Case> {
             "&#x110000;&#xD800;&#99999999999;&#0;".into()
         }),
         case("2 million references", String::new, || "&amp;".repeat(2_000_000)).heavy(),
-        Case::new("a document type that never ends", "fetched 0|parse_error", || {
+        Case::new("a document type that never ends", "parse_error", || {
             feed(format!("<!DOCTYPE rss [{}", "<!ENTITY a 'b'>".repeat(100_000)))
         })
         .heavy(),
@@ -87,23 +87,23 @@ fn depth() -> Vec<Case> {
         Case::new(name, ends, move || document("text/html", body())).heavy().of(kind)
     };
     vec![
-        Case::new("a million elements deep, in an item", "fetched 1|fetched 0", move || feed(items("<a>".repeat(1_000_000))))
+        Case::new("a million elements deep, in an item", "fetched 1", move || feed(items("<a>".repeat(1_000_000))))
             .heavy(),
         Case::new("a million elements deep, and back", "fetched 1", move || {
             feed(items(format!("{}x{}", "<a>".repeat(600_000), "</a>".repeat(600_000))))
         })
         .heavy(),
-        Case::new("a million elements deep, at the root", "parse_error|fetched 0", || feed("<a>".repeat(1_000_000))).heavy(),
+        Case::new("a million elements deep, at the root", "parse_error", || feed("<a>".repeat(1_000_000))).heavy(),
         Case::new("200,000 feeds in each other", "fetched 0", || feed("<rss><channel>".repeat(200_000))).heavy(),
-        Case::new("200,000 items in each other", "fetched 0|fetched", || {
+        Case::new("200,000 items in each other", "fetched 1", || {
             feed(rss(&"<item><title>x</title>".repeat(200_000)))
         })
         .heavy(),
-        Case::new("100,000 names of namespaces, each in the other", "fetched 0|fetched", || {
+        Case::new("100,000 names of namespaces, each in the other", "fetched 0", || {
             feed(rss(&(0..100_000).map(|n| format!("<a xmlns:n{n}='u{n}'>")).collect::<String>()))
         })
         .heavy(),
-        Case::new("HTML in HTML in Atom", "fetched 1|fetched 0", || {
+        Case::new("HTML in HTML in Atom", "fetched 1", || {
             let deep = "<div>".repeat(300_000);
             document("application/atom+xml", format!(
                 "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id><content type='xhtml'>{deep}</content></entry></feed>"
@@ -114,22 +114,22 @@ fn depth() -> Vec<Case> {
             feed(items(format!("{}x", "&lt;div&gt;".repeat(800_000))))
         })
         .heavy(),
-        Case::new("5 million lists in each other", "parse_error|fetched 1|fetched 0", move || {
+        Case::new("5 million lists in each other", "fetched 1", move || {
             document("application/feed+json", json("[".repeat(5_000_000)))
         })
         .heavy(),
-        Case::new("lists in each other, and back", "parse_error|fetched 1", move || {
+        Case::new("lists in each other, and back", "fetched 1", move || {
             document("application/feed+json", json(format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000))))
         })
         .heavy(),
-        Case::new("objects in each other", "parse_error|fetched 1|fetched 0", move || {
+        Case::new("objects in each other", "fetched 1", move || {
             document("application/feed+json", json("{\"x\":".repeat(1_000_000)))
         })
         .heavy(),
         page("a page 200,000 elements deep", "fetched 1", || format!("{}words", "<div>".repeat(200_000)), Kind::Website),
         page("a page of 100,000 tables in each other", "fetched 1", || format!("{}words", "<table><td>".repeat(100_000)), Kind::Website),
         page("a page of 200,000 fonts", "fetched 1", || format!("{}words", "<p><font><b><i>".repeat(50_000)), Kind::Website),
-        page("an index 200,000 elements deep", "fetched 0|fetched", || {
+        page("an index 200,000 elements deep", "fetched 0", || {
             format!("{}<a href=/an-article-of-some-words>An article of some words</a>", "<div>".repeat(200_000))
         }, Kind::Watchlist),
     ]

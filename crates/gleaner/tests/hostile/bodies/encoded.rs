@@ -129,7 +129,7 @@ fn streams() -> Vec<Case> {
             feed(gzip(&vec![b' '; 1 << 20]).repeat(1000)).header("Content-Encoding", "gzip")
         })
         .heavy(),
-        Case::new("a bomb within a bomb", "parse_error|too_large", || {
+        Case::new("a bomb within a bomb", "parse_error", || {
             feed(gzip(&gzip(&vec![0; 64 << 20]))).header("Content-Encoding", "gzip")
         }),
         Case::new("a gzip header whose name never ends", "too_large", || {

@@ -19,7 +19,7 @@ fn entries() -> Vec<Case> {
                 .collect::<String>()))
         })
         .heavy(),
-        Case::new("200,000 items of one name", "fetched 10000|fetched", || {
+        Case::new("200,000 items of one name", "fetched 10000", || {
             feed(rss(&(0..200_000)
                 .map(|n| format!("<item><guid>x</guid><title>{n}</title></item>"))
                 .collect::<String>()))
@@ -109,16 +109,16 @@ fn fields() -> Vec<Case> {
             ))
         })
         .heavy(),
-        filled("10 MB of comments", "fetched 0|parse_error", "<rss>", "<!-- x -->"),
-        filled("a comment of 10 MB that never ends", "fetched 0|parse_error", "<rss><!--", "-x-"),
-        filled("a CDATA of 10 MB that never ends", "fetched 0|fetched", "<rss><channel><item><title><![CDATA[", "]] "),
-        filled("10 MB of instructions", "fetched 0|parse_error", "<rss>", "<?a?>"),
-        filled("10 MB of opening brackets", "fetched 0|parse_error", "<rss>", "<"),
-        filled("10 MB of closing tags", "fetched 0|parse_error", "<rss>", "</a>"),
-        filled("10 MB of references to nothing", "fetched 0|fetched", "<rss><channel><item><title>", "&aaaa"),
+        filled("10 MB of comments", "fetched 0", "<rss>", "<!-- x -->"),
+        filled("a comment of 10 MB that never ends", "fetched 0", "<rss><!--", "-x-"),
+        filled("a CDATA of 10 MB that never ends", "fetched 0", "<rss><channel><item><title><![CDATA[", "]] "),
+        filled("10 MB of instructions", "fetched 0", "<rss>", "<?a?>"),
+        filled("10 MB of opening brackets", "fetched 0", "<rss>", "<"),
+        filled("10 MB of closing tags", "fetched 0", "<rss>", "</a>"),
+        filled("10 MB of references to nothing", "fetched 0", "<rss><channel><item><title>", "&aaaa"),
         filled("10 MB of spaces", "parse_error", "", " "),
-        filled("10 MB of quotes", "fetched 0|parse_error", "<rss a=", "\"'"),
-        filled("10 MB of backslashes in JSON", "parse_error|fetched 0", "{\"version\":\"https://jsonfeed.org/version/1\",\"items\":[{\"id\":\"", "\\\\"),
+        filled("10 MB of quotes", "fetched 0", "<rss a=", "\"'"),
+        filled("10 MB of backslashes in JSON", "fetched 0", "{\"version\":\"https://jsonfeed.org/version/1\",\"items\":[{\"id\":\"", "\\\\"),
     ]
 }
 
@@ -136,7 +136,7 @@ fn pages() -> Vec<Case> {
         page("a page of 100,000 articles", "fetched 1", Kind::Website, || {
             "<article>Words.</article>".repeat(100_000)
         }),
-        page("a script of 9 MB", "parse_error|fetched 1", Kind::Website, || {
+        page("a script of 9 MB", "parse_error", Kind::Website, || {
             format!("<script>{}", "if (a < b) x();".repeat(600_000))
         }),
         page("an index of 50,000 links", "fetched 0", Kind::Watchlist, || {

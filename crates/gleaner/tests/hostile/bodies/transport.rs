@@ -34,13 +34,11 @@ fn endless() -> Vec<Case> {
             head("Transfer-Encoding: chunked").endless("1\r\nx\r\n".repeat(3000), Duration::ZERO)
         })
         .slow(),
-        Case::new(
-            "an extension of a chunk without an end",
-            "unexpected|network reset|network timeout",
-            || head("Transfer-Encoding: chunked").send("1;x=").endless("y".repeat(4000), Duration::ZERO),
-        )
+        Case::new("an extension of a chunk without an end", "unexpected", || {
+            head("Transfer-Encoding: chunked").send("1;x=").endless("y".repeat(4000), Duration::ZERO)
+        })
         .slow(),
-        Case::new("trailers without an end", "unexpected|network reset|network timeout", || {
+        Case::new("trailers without an end", "unexpected", || {
             head("Transfer-Encoding: chunked")
                 .send("1\r\nx\r\n0\r\n")
                 .endless("X: y\r\n".repeat(1000), Duration::ZERO)

@@ -89,6 +89,14 @@ impl Habit {
         self.since = self.since.or(Some(now));
     }
 
+    /// As it stands today, with what has grown old forgotten.
+    #[must_use]
+    pub fn at(&self, now: Time) -> Self {
+        let mut habit = self.clone();
+        habit.turn(now);
+        habit
+    }
+
     /// Moves on to today.
     fn turn(&mut self, now: Time) {
         let today = day_of(now);
@@ -232,6 +240,10 @@ impl Budget {
     /// The scale at which all of them together ask as often as at a fixed interval.
     pub fn scale(&self, interval: Span, rules: &Rules) -> f64 {
         let sources: u64 = self.counts.iter().sum();
+        if sources == 0 {
+            // The first one, of which nothing is known yet, is asked as often as any.
+            return 1.0 / interval.as_millis().max(1) as f64 / rules.prior.sqrt().max(f64::MIN_POSITIVE);
+        }
         let most = 1.0 / rules.shortest.as_millis().max(1) as f64;
         let least = (1.0 / rules.longest.as_millis().max(1) as f64).min(most);
         let wanted = sources as f64 / interval.as_millis().max(1) as f64;

@@ -28,6 +28,17 @@ pub struct Explanation {
     pub next: String,
     /// What would change it.
     pub changes: Vec<String>,
+    /// What is known beyond the source: of its host, of our own network, of when it publishes.
+    pub around: Vec<String>,
+}
+
+/// What is known beyond a source that explains it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Around {
+    /// What times the next poll, where it is not the source's own rule.
+    pub why: Option<Why>,
+    /// Sentences.
+    pub words: Vec<String>,
 }
 
 /// A poll, or several alike, as evidence.
@@ -61,6 +72,7 @@ pub fn explain(
     at: &Situation<'_>,
     next_poll_at: Option<Time>,
     evidence: &[Evidence],
+    around: Around,
     now: Time,
 ) -> Explanation {
     Explanation {
@@ -68,8 +80,9 @@ pub fn explain(
         summary: summary(at, now),
         rule: rule(at),
         evidence: evidence.iter().map(ToString::to_string).collect(),
-        next: next(at, next_poll_at, now),
+        next: next(at, next_poll_at, around.why, now),
         changes: changes(at, now),
+        around: around.words,
     }
 }
 
@@ -151,7 +164,7 @@ fn aside_in_words(aside: &Aside, kind: ErrorKind) -> String {
     }
 }
 
-fn next(at: &Situation<'_>, next_poll_at: Option<Time>, now: Time) -> String {
+fn next(at: &Situation<'_>, next_poll_at: Option<Time>, why: Option<Why>, now: Time) -> String {
     let Some(due) = next_poll_at else {
         return match at.health.status() {
             Status::Disabled => "Not polled while disabled.".to_owned(),
@@ -160,7 +173,8 @@ fn next(at: &Situation<'_>, next_poll_at: Option<Time>, now: Time) -> String {
     };
     let when =
         if due <= now { "Due now".to_owned() } else { format!("In {}, at {}", due.since(now), When(due)) };
-    let why = next_poll(at, now, Jitter::new(0.5)).map_or(Why::ByHand, |next| next.why);
+    let ruled = || next_poll(at, now, Jitter::new(0.5)).map_or(Why::ByHand, |next| next.why);
+    let why = why.unwrap_or_else(ruled);
     format!("{when}: {}.", why_in_words(why, at))
 }
 

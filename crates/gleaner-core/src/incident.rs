@@ -250,16 +250,14 @@ impl Incidents {
 
     /// What a failure of a source means for the host.
     pub fn failed(&mut self, evidence: Evidence, rules: &Rules, now: Time) -> Finding {
-        if let Some(open) = &mut self.open {
-            open.probes = open.probes.saturating_add(1);
-            open.probe_at = now + Incident::gap(open.probes, rules);
+        if self.probed(rules, now).is_some() {
             return Finding::GoesOn;
         }
         self.evidence.retain(|entry| entry.last_at <= now && now.since(entry.last_at) <= rules.within);
         if !self.is_evidence(&evidence) {
             return Finding::Own;
         }
-        let (kind, source) = (evidence.kind, evidence.asked.source);
+        let kind = evidence.kind;
         evidence.add_to(&mut self.evidence);
         if !self.suffices(kind, rules, now) {
             let most = rules.at_once.max(rules.least);
@@ -276,8 +274,15 @@ impl Incidents {
         let sources = u32::try_from(same.len()).unwrap_or(u32::MAX);
         self.open = Some(Incident { kind, since, opened_at: now, sources, probes: 1, probe_at });
         self.latest_at = Some(now);
-        let others = same.into_iter().filter(|entry| entry.asked.source != source);
-        Finding::Opened(others.map(|entry| entry.taken_back(probe_at)).collect())
+        Finding::Opened(same.into_iter().map(|entry| entry.taken_back(probe_at)).collect())
+    }
+
+    /// While an incident is open: one more probe failed. When the next one is.
+    pub fn probed(&mut self, rules: &Rules, now: Time) -> Option<Time> {
+        let open = self.open.as_mut()?;
+        open.probes = open.probes.saturating_add(1);
+        open.probe_at = now + Incident::gap(open.probes, rules);
+        Some(open.probe_at)
     }
 
     /// Whether the failures of this kind are enough to call it the host.

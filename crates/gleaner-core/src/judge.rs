@@ -2,11 +2,11 @@
 
 use crate::health::{Decision, Quarantine, decide};
 use crate::incident::{self, Evidence, Incidents, TakenBack};
-use crate::judgement::{Excuse, HostMemory, Judgement, Notice, Poll, Release, Verdict};
+use crate::judgement::{Excuse, HostMemory, Judgement, Notice, PageVerdict, Poll, Release, Verdict};
 use crate::network::{self, Guard};
-use crate::outcome::{ErrorKind, Failure};
+use crate::outcome::{ErrorKind, Failure, Outcome};
 use crate::pacing::{Pace, Success};
-use crate::schedule::{LONGEST_HOLD, Next, Situation, Why};
+use crate::schedule::{LONGEST_HOLD, Next, Situation, Why, host_hold};
 use crate::time::{Jitter, Span, Time};
 
 /// What follows from a poll that ended at `now`.
@@ -55,6 +55,61 @@ pub fn judge(
         verdict.notices.push(Notice::NetworkBack(down));
     }
     verdict
+}
+
+/// What follows from the fetch of an entry's page, of a host whose memory and worker it shares with sources: it is
+/// paced alike and can end what has befallen the host, but is no evidence, since pages fail one by one.
+pub fn judge_page(
+    rules: &Judgement,
+    outcome: &Outcome,
+    memory: &mut HostMemory,
+    guard: &mut Guard,
+    now: Time,
+) -> PageVerdict {
+    let mut verdict = PageVerdict::default();
+    let failure = outcome.failure();
+    if rules.guard.on {
+        match guard.asked(&rules.guard, outcome, now) {
+            network::Finding::CameBack(down) => {
+                verdict.resume_over = Some(rules.guard.resume_over);
+                verdict.notices.push(Notice::NetworkBack(down));
+            }
+            network::Finding::StillDown => return PageVerdict { excused: true, ..verdict },
+            network::Finding::Fine | network::Finding::WentDown(_) => {}
+        }
+    }
+    match failure {
+        None => page_came(rules, memory, &mut verdict),
+        Some(failure) => {
+            verdict.host_hold_until = host_hold(failure, now);
+            if let Some(probe_at) = memory.incidents.probed(&rules.incidents, now) {
+                (verdict.excused, verdict.memory_changed) = (true, true);
+                verdict.host_hold_until = verdict.host_hold_until.max(Some(probe_at));
+            } else if rules.pacing.on && failure.kind == ErrorKind::RateLimited {
+                let unpaced = memory.pace.gap == Span::ZERO;
+                let hold = memory.pace.refused(failure.retry_after, &rules.pacing, now);
+                verdict.host_hold_until = verdict.host_hold_until.max(Some(hold));
+                verdict.memory_changed = true;
+                verdict.notices.extend(unpaced.then_some(Notice::HostPaced(memory.pace)));
+            }
+        }
+    }
+    if rules.pacing.on {
+        verdict.host_gap = memory.pace.gap;
+    }
+    verdict
+}
+
+fn page_came(rules: &Judgement, memory: &mut HostMemory, verdict: &mut PageVerdict) {
+    if rules.pacing.on {
+        verdict.memory_changed = memory.pace.served(&rules.pacing);
+    }
+    if rules.incidents.on {
+        let (ended, changed) = memory.incidents.succeeded();
+        verdict.memory_changed |= changed;
+        verdict.release = ended.map(|_| Release { over: rules.incidents.release_over, failing_with: None });
+        verdict.notices.extend(ended.map(Notice::HostBack));
+    }
 }
 
 fn succeeded(
@@ -220,7 +275,9 @@ fn excused(
     let own = taken_back.iter().position(|entry| entry.asked == poll.asked);
     let own = own.map(|place| taken_back.swap_remove(place));
     let hold_until = hold_until(poll, now);
-    let event = own.as_ref().filter(|own| own.first_at < now).and_then(TakenBack::event);
+    let earlier = own.as_ref().filter(|own| own.first_at < now);
+    let event = earlier.and_then(TakenBack::event);
+    let excused_since = earlier.map(|own| own.first_at);
     let before = own.map_or_else(|| at.health.clone(), |own| own.health);
     let mut health = before.excused(Some(now), hold_until);
     let mut next = Some(next.not_before(hold_until));
@@ -231,7 +288,7 @@ fn excused(
     }
     let events = event.into_iter().collect();
     let mut verdict = Verdict::plain(Decision { health, next, host_hold_until: None, events });
-    verdict.taken_back = taken_back;
+    (verdict.taken_back, verdict.excused_since) = (taken_back, excused_since);
     verdict
 }
 

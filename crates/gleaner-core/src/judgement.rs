@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use crate::adaptive;
 use crate::health::Decision;
 use crate::incident::{self, Asked, Incident, Incidents, TakenBack};
-pub use crate::judge::judge;
+pub use crate::judge::{judge, judge_page};
 use crate::network::{self, Down};
 use crate::outcome::{ErrorKind, Outcome};
 use crate::pacing::{self, Pace, Success};
@@ -87,6 +87,29 @@ pub enum Excuse {
     OwnNetwork,
 }
 
+impl Excuse {
+    /// The name in the poll history and the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Incident => "incident",
+            Self::OwnNetwork => "own_network",
+        }
+    }
+
+    /// The excuse of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Incident, Self::OwnNetwork].into_iter().find(|excuse| excuse.name() == name)
+    }
+
+    /// Why a failure does not count, for people.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Incident => "does not count: its host failed as a whole",
+            Self::OwnNetwork => "does not count: our own network was down",
+        }
+    }
+}
+
 /// Sources of a host that are made due over a stretch of time, each at a random point of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Release {
@@ -125,13 +148,34 @@ pub struct Verdict {
     pub memory_changed: bool,
     /// The learned spacing: the host is not asked before that has passed.
     pub host_gap: Span,
-    /// Evidence to be taken back.
+    /// Where earlier failures of the source itself are excused with it: since when. They stay in the history, marked.
+    pub excused_since: Option<Time>,
+    /// Evidence of other sources to be taken back.
     pub taken_back: Vec<TakenBack>,
     /// Sources of the host to be released.
     pub release: Option<Release>,
     /// Our own network is back: everything overdue is spread over this.
     pub resume_over: Option<Span>,
     /// What is to be told.
+    pub notices: Vec<Notice>,
+}
+
+/// What follows from the fetch of an entry's page. It says nothing of its source, and something of its host.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PageVerdict {
+    /// The failure is not the page's, and no try of it is spent.
+    pub excused: bool,
+    /// The host is left alone until then.
+    pub host_hold_until: Option<Time>,
+    /// As in [`Verdict`].
+    pub memory_changed: bool,
+    /// As in [`Verdict`].
+    pub host_gap: Span,
+    /// As in [`Verdict`].
+    pub release: Option<Release>,
+    /// As in [`Verdict`].
+    pub resume_over: Option<Span>,
+    /// As in [`Verdict`].
     pub notices: Vec<Notice>,
 }
 
@@ -196,6 +240,7 @@ impl Verdict {
             excused: None,
             memory_changed: false,
             host_gap: Span::ZERO,
+            excused_since: None,
             taken_back: Vec::new(),
             release: None,
             resume_over: None,

@@ -123,14 +123,22 @@ impl Guard {
         now: Time,
     ) -> Finding {
         let kind = outcome.failure().map(|failure| failure.kind);
-        match (kind, &mut self.down) {
+        match kind.filter(|kind| is_ours(*kind) && self.down.is_none()) {
+            Some(_) => self.failed(rules, host, evidence(), now),
+            None => self.asked(rules, outcome, now),
+        }
+    }
+
+    /// Looks at an outcome that is no evidence that it went down: whether it is still down, or back.
+    pub fn asked(&mut self, rules: &Rules, outcome: &Outcome, now: Time) -> Finding {
+        match (outcome.failure().map(|failure| failure.kind), &mut self.down) {
             (Some(ErrorKind::Internal), _) => Finding::Fine,
+            (Some(kind), None) if is_ours(kind) => Finding::Fine,
             (Some(kind), Some(down)) if is_ours(kind) => {
                 down.probes = down.probes.saturating_add(1);
                 down.probe_at = now + gap(down.probes, rules);
                 Finding::StillDown
             }
-            (Some(kind), None) if is_ours(kind) => self.failed(rules, host, evidence(), now),
             (_, down) => {
                 self.failures.clear();
                 down.take().map_or(Finding::Fine, Finding::CameBack)

@@ -1,7 +1,7 @@
 //! Explanations, as people read them.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use gleaner_core::explain::{Evidence, explain};
+use gleaner_core::explain::{Around, Evidence, explain};
 use gleaner_core::health::{Health, by_hand, decide};
 use gleaner_core::outcome::{ErrorKind, Failure, Outcome};
 use gleaner_core::policy::{Knobs, Policy};
@@ -43,7 +43,7 @@ fn explained(policy: &str, hints: Hints, outcomes: &[Outcome]) -> String {
 }
 
 fn print(at: &Situation<'_>, next: Option<Time>, evidence: &[Evidence], now: Time) -> String {
-    let told = explain(at, next, evidence, now);
+    let told = explain(at, next, evidence, Around::default(), now);
     let lines = [told.summary, format!("Rule: {}", told.rule)].into_iter();
     let lines = lines.chain(told.evidence.into_iter().map(|line| format!("- {line}")));
     let lines = lines.chain([told.next]).chain(told.changes.into_iter().map(|line| format!("> {line}")));

@@ -150,6 +150,25 @@ fn a_host_that_fails_as_a_whole_is_one_incident() {
 }
 
 #[test]
+fn what_the_source_itself_failed_before_is_excused_with_it() {
+    let mut world = World::new(Judgement::default(), "standard");
+    for source in 0..10 {
+        world.poll(1, source, &OK);
+    }
+    for source in 0..3 {
+        assert_eq!(world.poll(1, source, &failed(NotFound)).excused, None, "all at once says little");
+    }
+    let first = world.now;
+    world.wait(minutes(30));
+    let opened = world.poll(1, 0, &failed(NotFound));
+    assert_eq!((opened.excused, opened.excused_since), (Some(Excuse::Incident), Some(first)));
+    let told: Vec<&str> = opened.decision.events.iter().map(|event| event.kind.name()).collect();
+    assert_eq!(told, ["source.excused"]);
+    assert_eq!(opened.taken_back.len(), 2);
+    assert!((0..10).all(|source| world.status(source) == Status::Healthy));
+}
+
+#[test]
 fn after_three_days_each_source_is_on_its_own_with_its_time_counted() {
     let mut world = World::new(Judgement::default(), "standard");
     let opened = incident(&mut world, Network(Cause::Dns));

@@ -67,7 +67,7 @@ pub(crate) async fn measure(
                 break;
             }
             found += claims.iter().map(|claim| claim.sources.len()).sum::<usize>();
-            leases.extend(claims.iter().map(|claim| Release { lease: claim.lease, free_at: None }));
+            leases.extend(claims.iter().map(|claim| Release::of(claim.lease)));
         }
         times.push(begin.elapsed());
         assert_eq!(found, DUE, "each round finds exactly what is due");

@@ -5,11 +5,11 @@
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gleaner_core::outcome::ErrorKind;
-use gleaner_core::time::Span;
+use gleaner_core::time::{Span, Time};
 
 /// Seconds, from a cached answer to a limit passed.
 const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
@@ -45,6 +45,8 @@ pub struct Metrics {
     requests: [AtomicU64; 5],
     /// Hosts that are being asked.
     pub hosts_in_flight: AtomicU64,
+    /// Since when our own network is down, in milliseconds since 1970; 0: it is not.
+    network_down: AtomicI64,
     last_tick: Mutex<Option<Instant>>,
     started: Instant,
 }
@@ -65,6 +67,7 @@ impl Default for Metrics {
             request_seconds: Histogram::new(&SECONDS),
             requests: Default::default(),
             hosts_in_flight: AtomicU64::new(0),
+            network_down: AtomicI64::new(0),
             last_tick: Mutex::new(None),
             started: Instant::now(),
         }
@@ -92,6 +95,16 @@ impl Metrics {
             add(count, 1);
         }
         self.request_seconds.observe(took.as_secs_f64());
+    }
+
+    /// What a worker here knows of our own network: down since then, or up.
+    pub fn set_network_down(&self, since: Option<Time>) {
+        self.network_down.store(since.map_or(0, Time::as_millis), Ordering::Relaxed);
+    }
+
+    /// Since when our own network is down, as far as a worker here knows.
+    pub fn network_down_since(&self) -> Option<Time> {
+        Some(self.network_down.load(Ordering::Relaxed)).filter(|since| *since != 0).map(Time::from_millis)
     }
 
     /// The scheduler is alive.
@@ -130,6 +143,8 @@ impl Metrics {
         text.one("gleaner_fetched_bytes_total", "counter", "Bytes that came.", read(&self.bytes));
         let in_flight = read(&self.hosts_in_flight);
         text.one("gleaner_hosts_in_flight", "gauge", "Hosts that are being asked.", in_flight);
+        let down = u8::from(self.network_down_since().is_some());
+        text.one("gleaner_own_network_down", "gauge", "Whether our own network is down.", down);
         for (name, help, histogram) in [
             ("gleaner_poll_duration_seconds", "How long polls took.", &self.poll_seconds),
             ("gleaner_due_lag_seconds", "How long after they were due polls began.", &self.due_lag_seconds),

@@ -107,8 +107,7 @@ async fn commit_for_ever(url: &str) {
         let claims = store.claim(&request).await.unwrap();
         let commits: Vec<Commit> = claims.iter().map(|claim| commit(claim, now)).collect();
         println!("begin");
-        let releases: Vec<Release> =
-            claims.iter().map(|claim| Release { lease: claim.lease, free_at: None }).collect();
+        let releases: Vec<Release> = claims.iter().map(|claim| Release::of(claim.lease)).collect();
         store.commit(&commits, &releases).await.unwrap();
         println!("end");
     }
@@ -165,8 +164,10 @@ fn commit(claim: &Claim, now: Time) -> Commit {
             skipped: Skipped::default(),
             note: None,
             rule: None,
+            excused: None,
         },
         events: Vec::new(),
+        sequel: None,
     }
 }
 

@@ -42,6 +42,11 @@ CREATE TABLE hosts (
     fence       BIGINT  NOT NULL DEFAULT 0,
     hold_until  BIGINT,
     free_at     BIGINT,
+    -- What is known of whose fault its failures are, and how far apart it wants to be asked, as JSON; none of a calm one.
+    memory      TEXT,
+    -- Its latest success, and of which source.
+    served_at   BIGINT,
+    served_id   BIGINT,
     UNIQUE (name, slot)
 );
 CREATE INDEX hosts_due ON hosts (next_due) WHERE next_due IS NOT NULL;
@@ -108,10 +113,15 @@ CREATE TABLE source_state (
     hints                TEXT,
     redirect             TEXT,
     cursor               TEXT,
+    -- Under the interval auto: what the source is wont to publish, as JSON, and which class of sources that makes it.
+    habit                TEXT,
+    habit_class          BIGINT,
     quiet_poll_id        BIGINT
 );
 CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
 CREATE INDEX source_state_status ON source_state (status, source_id);
+-- How many sources of each class share what the interval auto may ask.
+CREATE INDEX source_state_habit ON source_state (habit_class, status) WHERE habit_class IS NOT NULL;
 
 CREATE TABLE posts (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -164,7 +174,9 @@ CREATE TABLE polls (
     updated_posts BIGINT NOT NULL,
     skipped       TEXT,
     note          TEXT,
-    rule          TEXT
+    rule          TEXT,
+    -- Why the failure does not count against the source, where it does not.
+    excused       TEXT
 );
 CREATE INDEX polls_source ON polls (source_id, id);
 

@@ -54,9 +54,10 @@ pub(super) async fn show(args: &Args, context: &mut Context<'_>) -> Result<(), F
 
 /// A poll of the history.
 pub(super) fn poll_row(poll: &Value) -> Vec<String> {
-    let what = match text(poll, "error").as_str() {
-        "-" => text(poll, "note"),
-        error => error.to_owned(),
+    let what = match (text(poll, "error").as_str(), poll["excused"].as_str()) {
+        ("-", _) => text(poll, "note"),
+        (error, Some(_)) => format!("{error} (does not count)"),
+        (error, None) => error.to_owned(),
     };
     let numbers = ["new_posts", "updated_posts", "count"].map(|field| text(poll, field));
     [vec![when(poll, "last_at"), text(poll, "outcome")], numbers.to_vec(), vec![shortened(&what, 100)]]
@@ -80,7 +81,11 @@ pub(super) async fn explain(args: &Args, context: &mut Context<'_>) -> Result<()
     )?;
     writeln!(context.out, "rule: {}", text(&told, "rule"))?;
     writeln!(context.out, "next poll: {}", text(&told, "next"))?;
-    for (heading, field) in [("what led here", "evidence"), ("what would change it", "changes")] {
+    for (heading, field) in [
+        ("what is known around it", "around"),
+        ("what led here", "evidence"),
+        ("what would change it", "changes"),
+    ] {
         let lines: Vec<&str> =
             told[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if !lines.is_empty() {

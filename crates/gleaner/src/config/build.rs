@@ -156,6 +156,14 @@ fn check_default_policy(merged: &mut Merged, policies: &BTreeMap<String, Policy>
     }
 }
 
+fn scope(word: &str) -> Option<HostScope> {
+    match word {
+        "host" => Some(HostScope::Host),
+        "domain" => Some(HostScope::Domain),
+        _ => None,
+    }
+}
+
 /// Reads checked values as types.
 struct Reader<'a> {
     merged: &'a Merged,
@@ -169,10 +177,11 @@ impl Reader<'_> {
         overlays: BTreeMap<String, PolicyOverlay>,
     ) -> Option<Config> {
         // All sections are read before any gives up, so that all that is missing is named.
-        let (source, fetch, store) = (self.source(), self.fetch(), self.store());
-        let (api, x, log) = (self.api(), self.x(), self.log());
-        let (source, fetch, store, api, x, log) = (source?, fetch?, store?, api?, x?, log?);
-        Some(Config { source, fetch, store, api, x, log, policies, overlays })
+        let (source, judgement, fetch) = (self.source(), self.judgement(), self.fetch());
+        let (store, api, x, log) = (self.store(), self.api(), self.x(), self.log());
+        let (source, judgement, fetch) = (source?, judgement?, fetch?);
+        let (store, api, x, log) = (store?, api?, x?, log?);
+        Some(Config { source, judgement, fetch, store, api, x, log, policies, overlays })
     }
 
     fn source(&mut self) -> Option<Source> {
@@ -205,9 +214,14 @@ impl Reader<'_> {
         let mut hosts = BTreeMap::new();
         for entry in self.merged.under(&["source", "host_overrides"]) {
             let [_, _, host, rest @ ..] = entry.key.0.as_slice() else { continue };
-            let host = hosts.entry(host.clone()).or_insert(HostOverride { poll_delay: None, concurrency });
+            let host = hosts.entry(host.clone()).or_insert(HostOverride {
+                poll_delay: None,
+                concurrency,
+                scope: None,
+            });
             match rest.first().map(String::as_str) {
                 Some("poll_delay_seconds") => host.poll_delay = seconds(&entry.value),
+                Some("scope") => host.scope = entry.value.as_str().and_then(scope),
                 Some("concurrency") => {
                     let given = entry.value.as_integer().and_then(|n| u32::try_from(n).ok());
                     host.concurrency = given.unwrap_or(concurrency);
@@ -216,6 +230,15 @@ impl Reader<'_> {
             }
         }
         hosts
+    }
+
+    fn judgement(&mut self) -> Option<Judgement> {
+        let mut rules = gleaner_core::judgement::Judgement::default();
+        rules.incidents.on = self.value("judgement.host_incidents")?.as_bool()?;
+        rules.guard.on = self.value("judgement.own_network")?.as_bool()?;
+        rules.pacing.on = self.value("judgement.pacing")?.as_bool()?;
+        rules.adaptive.on = self.value("judgement.adaptive")?.as_bool()?;
+        Some(Judgement { rules, scope: self.text("judgement.scope", scope)? })
     }
 
     fn fetch(&mut self) -> Option<Fetch> {

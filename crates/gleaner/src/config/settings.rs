@@ -31,6 +31,8 @@ pub enum Takes {
     Whole(u64, u64),
     /// A number in this range, both ends included.
     Number(f64, f64),
+    /// Yes or no.
+    Flag,
     /// One of these words.
     Word(&'static [&'static str]),
     /// A text that reads as something.
@@ -60,6 +62,7 @@ impl Takes {
                 u64::try_from(*n).is_ok_and(|n| (*min..=*max).contains(&n))
             }
             (Self::Number(min, max), value) => number(value).is_some_and(|n| (*min..=*max).contains(&n)),
+            (Self::Flag, Value::Boolean(_)) => true,
             (Self::Word(words), Value::String(text)) => words.contains(&text.as_str()),
             (Self::Text(_, fits), Value::String(text)) => fits(text),
             (Self::List(_, fits), Value::Array(items)) => {
@@ -83,6 +86,7 @@ impl fmt::Display for Takes {
         match self {
             Self::Whole(min, max) => write!(f, "a whole number from {min} to {max}"),
             Self::Number(min, max) => write!(f, "a number from {min} to {max}"),
+            Self::Flag => f.write_str("true or false"),
             Self::Word(words) => write!(f, "one of {}", words.join(", ")),
             Self::Text(allowed, _) | Self::Overlay(allowed) => f.write_str(allowed),
             Self::List(allowed, _) => write!(f, "a list, each {allowed}"),
@@ -141,6 +145,7 @@ const SOME: Takes = Takes::Whole(1, u32::MAX as u64);
 const TIMEOUT: Takes = Takes::Number(0.001, 3600.0);
 const DELAY: Takes = Takes::Number(0.0, 86_400.0);
 const WEB_URL: Takes = Takes::Text("an http or https URL", |text| parse::web_url(text).is_some());
+const SCOPE: Takes = Takes::Word(&["host", "domain"]);
 const HOURS: Takes = Takes::Overlay("a number of hours above 0");
 const HOURS_0: Takes = Takes::Overlay("a number of hours from 0");
 const OVERLAY_DAYS: Takes = Takes::Overlay("a number of days above 0");
@@ -173,6 +178,19 @@ pub static SETTINGS: &[Setting] = &[
         "The pause after each source of this host; not set: that of the source's kind."),
     open("source.host_overrides.<host>.concurrency", Takes::Whole(1, 1000), Some("1"),
         "How many sources of this host are asked at once."),
+    open("source.host_overrides.<host>.scope", SCOPE, None,
+        "What counts as one host here; may be set for a host or for a registrable domain; not set: judgement.scope."),
+
+    open("judgement.host_incidents", Takes::Flag, Some("true"),
+        "When a host's sources fail together, it is the host: nothing is held against them, and one after the other is asked whether it is back."),
+    open("judgement.own_network", Takes::Flag, Some("true"),
+        "When nothing answers at all, it is our own network: polling pauses, and nothing is held against any source."),
+    open("judgement.pacing", Takes::Flag, Some("true"),
+        "A host that refuses to be asked so often is asked at a distance that is learned from it."),
+    open("judgement.adaptive", Takes::Flag, Some("true"),
+        "Sources with the interval auto are asked as they publish; false: at the default interval."),
+    open("judgement.scope", SCOPE, Some("\"host\""),
+        "What counts as one host, to be asked one source at a time, to fail and to be paced as a whole: each host name, or all of a registrable domain."),
 
     open("fetch.timeout_seconds", TIMEOUT, Some("30"),
         "The limit for a whole request, redirects and body included."),

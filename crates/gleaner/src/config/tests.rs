@@ -69,8 +69,11 @@ fn everything_becomes_its_type() {
     let delays = BTreeMap::from([(Kind::Feed, Span::from_millis(1500)), (Kind::X, Span::ZERO)]);
     assert_eq!(config.source.poll_delay, delays);
     let hosts = &config.source.host_overrides;
-    assert_eq!(hosts["example.org"], HostOverride { poll_delay: None, concurrency: 4 });
-    assert_eq!(hosts["b.example"], HostOverride { poll_delay: Some(Span::from_secs(2)), concurrency: 1 });
+    assert_eq!(hosts["example.org"], HostOverride { poll_delay: None, concurrency: 4, scope: None });
+    assert_eq!(
+        hosts["b.example"],
+        HostOverride { poll_delay: Some(Span::from_secs(2)), concurrency: 1, scope: None }
+    );
     assert_eq!(config.fetch.allow_private_networks.len(), 2);
     assert_eq!(config.store.url.to_string(), "/home/me/.local/share/gleaner/gleaner.db");
     let gone = config.policies["mine"].rule(ErrorKind::Gone).aside.unwrap();

@@ -21,6 +21,8 @@ use crate::hex;
 pub struct Config {
     /// `[source]`: polling and keeping.
     pub source: Source,
+    /// `[judgement]`: whose fault a failure is.
+    pub judgement: Judgement,
     /// `[fetch]`: the HTTP client.
     pub fetch: Fetch,
     /// `[store]`: the database.
@@ -69,6 +71,27 @@ pub struct HostOverride {
     pub poll_delay: Option<Span>,
     /// How many of its sources are asked at once; at least 1.
     pub concurrency: u32,
+    /// What counts as one host; none: as [`Judgement::scope`] says.
+    pub scope: Option<HostScope>,
+}
+
+/// `[judgement]`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judgement {
+    /// The rules, with their switches.
+    pub rules: gleaner_core::judgement::Judgement,
+    /// What counts as one host.
+    pub scope: HostScope,
+}
+
+/// What counts as one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HostScope {
+    /// Each host name.
+    #[default]
+    Host,
+    /// All names under a registrable domain.
+    Domain,
 }
 
 /// `[fetch]`.
@@ -191,4 +214,28 @@ impl Config {
         }
         hex::encode(&hash.finalize())
     }
+
+    /// What a host goes by among those that are asked: its name, or its registrable domain where these count as one.
+    pub fn host_name(&self, host: &str) -> String {
+        let scope = |name: &str| self.source.host_overrides.get(name).and_then(|own| own.scope);
+        let domain = registrable(host);
+        let own = scope(host).or_else(|| domain.and_then(scope)).unwrap_or(self.judgement.scope);
+        domain.filter(|_| own == HostScope::Domain).unwrap_or(host).to_owned()
+    }
+
+    /// A hash of all that says which host a source belongs to.
+    pub fn hosts_hash(&self) -> String {
+        let mut hash = Sha256::new_with_prefix(b"gleaner hosts 1\n");
+        hash.update(format!("{:?} {}\n", self.judgement.scope, self.x.base_url));
+        for (name, own) in &self.source.host_overrides {
+            hash.update(format!("{name} {:?} {}\n", own.scope, own.concurrency));
+        }
+        hex::encode(&hash.finalize())
+    }
+}
+
+/// The registrable domain of a host; an address, or a name without a dot, has none.
+fn registrable(host: &str) -> Option<&str> {
+    let is_address = host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok();
+    if is_address { None } else { psl::domain_str(host) }
 }

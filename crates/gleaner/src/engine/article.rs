@@ -4,26 +4,29 @@
 
 use gleaner_core::follow::retry;
 use gleaner_core::identity::{Filter, Seen, believable};
+use gleaner_core::judgement::HostMemory;
 use gleaner_core::outcome::Failure;
 use gleaner_core::post::{NewPost, content_hash};
-use gleaner_core::schedule::host_hold;
 use gleaner_core::source::Kind;
-use gleaner_core::time::Time;
+use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use tokio::sync::SemaphorePermit;
 use url::Url;
 
-use super::Inner;
 use super::attempt::{caught, filter, off_the_threads};
 use super::host::host_key;
 use super::poll::{Polled, Turn};
 use super::record::Shared;
+use super::{Inner, judged};
 use crate::fetch::Request;
 use crate::log::Shown;
 use crate::metrics::add;
 use crate::read::article::{Article, extract};
 use crate::read::{ACCEPT_PAGES, Page, text};
 use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Source};
+
+/// A page whose host or whose worker is in trouble is tried again after this, if they are well by then.
+const EXCUSED: Span = Span::from_mins(5);
 
 /// A post as far as the index or the feed knows it, kept until its page is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,22 +69,39 @@ pub(super) async fn article(
     inner: &Inner,
     permit: SemaphorePermit<'_>,
     turn: Turn,
+    host: &str,
+    memory: &mut HostMemory,
     work: ArticleWork,
 ) -> Shared<Polled> {
     let fetched = caught(fetch_and_extract(inner, &work, turn.many)).await;
     drop(permit);
     let now = inner.cx.clock.now();
-    let host_hold_until = fetched.as_ref().err().and_then(|failure| host_hold(failure, now));
-    let outcome = outcome(inner, &work, fetched, now);
-    let release = turn.release(host_hold_until, now);
-    let released = release.is_some();
     add(&inner.cx.metrics.pages, 1);
-    let commit = ArticleCommit { lease: turn.lease, work_id: work.id, at: now, host_hold_until, outcome };
+    let before = memory.clone();
+    let verdict = judged::page(inner, fetched.as_ref().err(), memory, now).await;
+    let resume_over = verdict.resume_over;
+    let events = judged::events(inner, host, &verdict.notices, now);
+    let outcome = outcome(inner, &work, fetched, verdict.excused, now);
+    let ends = verdict.release.is_some() || verdict.host_hold_until.is_some();
+    let release = turn.release(ends, verdict.host_gap, memory.latest_success, now);
+    let released = release.is_some();
+    let commit = ArticleCommit {
+        lease: turn.lease,
+        work_id: work.id,
+        at: now,
+        host_hold_until: verdict.host_hold_until,
+        outcome,
+        events,
+        sequel: judged::page_sequel(verdict, memory),
+    };
     let committed = inner.recorder.commit_article(commit, release).await?;
-    if let Committed::Stored { new, .. } = &committed {
-        add(&inner.cx.metrics.posts_new, new.len() as u64);
+    let stored = matches!(committed, Committed::Stored { .. });
+    match &committed {
+        Committed::Stored { new, .. } => add(&inner.cx.metrics.posts_new, new.len() as u64),
+        Committed::Discarded => *memory = before,
     }
-    Ok(Polled { released, stored: matches!(committed, Committed::Stored { .. }) })
+    judged::resume(inner, resume_over, now).await;
+    Ok(Polled { released, stored })
 }
 
 async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Result<Article, Failure> {
@@ -108,6 +128,7 @@ fn outcome(
     inner: &Inner,
     work: &ArticleWork,
     fetched: Result<Article, Failure>,
+    excused: bool,
     now: Time,
 ) -> ArticleOutcome {
     let Ok(draft) = serde_json::from_str::<Draft>(&work.draft) else { return ArticleOutcome::GivenUp };
@@ -117,10 +138,14 @@ fn outcome(
             Some(post) => ArticleOutcome::Post(Box::new(post)),
             None => ArticleOutcome::GivenUp,
         },
+        // It waits with its host, and no try is spent.
+        Err(failure) if excused => {
+            ArticleOutcome::Retry { at: now + EXCUSED, error: failure.message, counts: false }
+        }
         Err(failure) => match retry(work.tries, failure.retry_after, now, inner.cx.chance.jitter()) {
             Some(at) => {
                 tracing::info!(%url, error_type = failure.kind.name(), error = %Shown(&failure.message), %at, "page failed; tried again");
-                ArticleOutcome::Retry { at, error: failure.message }
+                ArticleOutcome::Retry { at, error: failure.message, counts: true }
             }
             None => {
                 tracing::warn!(%url, error_type = failure.kind.name(), error = %Shown(&failure.message), "page given up after three tries");

@@ -18,7 +18,7 @@ use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::host::host_key;
-use super::{Inner, credential, x};
+use super::{Inner, auto, credential, x};
 use crate::fetch::{Request, Response, Validators};
 use crate::read::{self, Document, Lack, Page, Rules};
 use crate::store::{Memory, Move, Source};
@@ -52,6 +52,8 @@ pub(super) struct Attempt {
     pub(super) memory: Option<Memory>,
     /// Where the source has moved for good.
     pub(super) moved: Option<Move>,
+    /// The dates of all entries, where nothing is known yet of when the source publishes.
+    pub(super) dates: Vec<Time>,
     pub(super) status: Option<u16>,
     pub(super) bytes: u64,
     pub(super) duration: Span,
@@ -87,6 +89,7 @@ impl Attempt {
             note: None,
             memory: None,
             moved: None,
+            dates: Vec::new(),
             status: None,
             bytes: 0,
             duration: Span::ZERO,
@@ -104,7 +107,8 @@ pub(super) async fn attempt(inner: &Inner, source: &Source, many: bool) -> Attem
             Kind::Feed | Kind::Website | Kind::Watchlist => fetch_and_read(inner, source, many).await,
         }
     };
-    let attempt = caught(tried).await.unwrap_or_else(Attempt::failed);
+    let mut attempt = caught(tried).await.unwrap_or_else(Attempt::failed);
+    auto::learn(&inner.cx.config.judgement.rules.adaptive, source, &mut attempt, inner.cx.clock.now());
     let duration = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Attempt { duration: Span::from_millis(duration), ..attempt }
 }
@@ -137,7 +141,8 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         return Ok(Attempt { outcome: Outcome::NotModified { retry_after }, memory, moved, ..attempt });
     }
     let known = known(inner, source).await?;
-    let Read { hints, lacks, found, response } = read_and_sift(inner, source, response, known, now).await?;
+    let Read { hints, lacks, found, dates, response } =
+        read_and_sift(inner, source, response, known, now).await?;
     let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..hints };
     let redirect = observe_redirect(source, &response, now);
     let memory = if lacks != Some(Lack::EndsEarly) && found.waiting == 0 {
@@ -149,6 +154,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
             hints,
             redirect,
             cursor: source.memory.cursor.clone(),
+            habit: source.memory.habit.clone(),
         }
     } else {
         // Validators of a document that was not read to its end would hide the rest for ever.
@@ -158,7 +164,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         .map(|url| move_to(inner, source, url));
     let outcome = Outcome::Fetched { retry_after };
     let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
-    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, ..attempt })
+    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, dates, ..attempt })
 }
 
 /// All that is remembered of a source's entries. Without a success so far nothing can have been seen.
@@ -185,7 +191,7 @@ fn heeds_robots(source: &Source) -> bool {
 
 /// What this version of the reader has read, so that it may be asked for changes only.
 fn is_current(source: &Source) -> bool {
-    source.memory.reader_version == Some(READER_VERSION)
+    source.memory.reader_version == Some(READER_VERSION) && !auto::is_unknown(source)
 }
 
 fn request(vault: &Vault, source: &Source, many: bool) -> Result<Request, Fault> {
@@ -217,6 +223,7 @@ struct Read {
     hints: Hints,
     lacks: Option<Lack>,
     found: Followed,
+    dates: Vec<Time>,
     response: Response,
 }
 
@@ -231,6 +238,7 @@ async fn read_and_sift(
     let filter = filter(inner, source, now);
     let (article_selector, ignore_selector) =
         (source.settings.article_selector.clone(), source.settings.ignore_selector.clone());
+    let wants_dates = auto::is_unknown(source);
     let (beyond, cap) = (beyond(source), inner.cx.config.source.max_articles_per_poll as usize);
     let work = move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
@@ -239,12 +247,13 @@ async fn read_and_sift(
             ignore_selector: ignore_selector.as_deref(),
         };
         let Document { hints, lacks, entries, .. } = reader(&page, &rules)?;
+        let dates = entries.iter().filter(|_| wants_dates).filter_map(|entry| entry.published_at).collect();
         let found = sift(entries, &known, &filter, lacks.is_none(), now, read::body_text);
         let found = match beyond {
             Some(beyond) => follow(found, cap, beyond),
             None => Followed { rest: found, ..Followed::default() },
         };
-        Ok(Read { hints, lacks, found, response })
+        Ok(Read { hints, lacks, found, dates, response })
     };
     off_the_threads(inner, work).await
 }

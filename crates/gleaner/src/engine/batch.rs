@@ -32,10 +32,16 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
         Self { sender }
     }
 
-    /// Hands an item over and waits for its answer; none where the worker has died.
-    pub(super) async fn submit(&self, item: I) -> Option<O> {
+    /// Hands an item over; its answer comes later. Items are worked on in the order in which they are handed over. None
+    /// where the worker has died.
+    pub(super) async fn hand_over(&self, item: I) -> Option<oneshot::Receiver<O>> {
         let (answer, answered) = oneshot::channel();
         self.sender.send((item, answer)).await.ok()?;
-        answered.await.ok()
+        Some(answered)
+    }
+
+    /// Hands an item over and waits for its answer; none where the worker has died.
+    pub(super) async fn submit(&self, item: I) -> Option<O> {
+        self.hand_over(item).await?.await.ok()
     }
 }

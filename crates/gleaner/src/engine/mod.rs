@@ -6,12 +6,14 @@
 
 mod article;
 mod attempt;
+mod auto;
 mod batch;
 mod cleanup;
 mod credential;
 mod delivery;
 mod host;
 mod indexer;
+mod judged;
 mod now;
 mod outbox;
 mod poll;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use gleaner_core::network::Guard;
 use gleaner_core::policy::Policy;
 use gleaner_core::schedule::poll_delay;
 use gleaner_core::source::Kind;
@@ -35,6 +38,7 @@ use gleaner_core::time::Span;
 use tokio::sync::{Notify, Semaphore};
 
 pub use attempt::{Reader, Readers, Redirect};
+pub use auto::scale as auto_scale;
 pub use credential::{X, of_source as credential_of, seal_credential, seal_key};
 pub use delivery::seal_webhook_secret;
 pub use host::host_key;
@@ -80,6 +84,13 @@ struct Inner {
     permits: Semaphore,
     /// One for each document that may be read at once: as many as there are processors.
     readers: Semaphore,
+    /// What is known of our own network. Whoever judges a poll holds it until the poll is handed over, so that failures
+    /// are written before they are taken back.
+    guard: tokio::sync::Mutex<Guard>,
+    /// How fast sources are asked under the interval `auto`.
+    auto: auto::Scale,
+    /// What we are called among workers.
+    owner: String,
     /// Leases that are ours now.
     held: Mutex<HashMap<i64, Lease>>,
     /// Says that a host is done, so that there is room for another.
@@ -91,11 +102,6 @@ impl Context {
     /// A source's policy.
     fn policy(&self, source: &Source) -> &Policy {
         self.config.policy(source.settings.policy.as_deref())
-    }
-
-    /// How often a source is polled.
-    fn interval(&self, source: &Source) -> Span {
-        source.settings.interval.resolve(self.config.source.poll_interval)
     }
 
     /// How long a host is ours without a heartbeat.
@@ -111,12 +117,15 @@ impl Context {
 }
 
 impl Inner {
-    fn new(cx: Context) -> Self {
+    fn new(cx: Context, owner: String) -> Self {
         Self {
             recorder: record::Recorder::start(&cx),
             vault: Vault::of(&cx.config.store),
             permits: Semaphore::new(cx.config.fetch.concurrency as usize),
             readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
+            guard: tokio::sync::Mutex::default(),
+            auto: auto::Scale::default(),
+            owner,
             held: Mutex::default(),
             room: Notify::new(),
             stopping: AtomicBool::new(false),

@@ -25,7 +25,8 @@ pub struct Poller {
 impl Poller {
     /// One without an engine; `owner` names it among workers.
     pub fn new(cx: Context, owner: impl Into<String>) -> Self {
-        Self::of(Arc::new(Inner::new(cx)), owner.into())
+        let owner = owner.into();
+        Self::of(Arc::new(Inner::new(cx, owner.clone())), owner)
     }
 
     /// One that shares an engine's client and its writer.
@@ -42,21 +43,23 @@ impl Poller {
 
     /// Gives a host back without polling.
     pub async fn give_back(&self, lease: Lease) -> Result<(), StoreError> {
-        self.inner.cx.store.release(&[Release { lease, free_at: None }]).await
+        self.inner.cx.store.release(&[Release::of(lease)]).await
     }
 
     /// Polls a claimed source and gives its host back; whether the outcome was recorded. It was not where the source
     /// was edited or deleted meanwhile.
     pub async fn poll(&self, claim: Claim) -> Shared<bool> {
-        let Claim { lease, host, sources, .. } = claim;
+        let Claim { lease, host, mut memory, sources, .. } = claim;
         let polling = async {
             let Some(source) = sources.into_iter().next() else {
                 return self.give_back(lease).await.map(|()| false).map_err(Arc::new);
             };
             let delay = self.inner.cx.delay(source.settings.poll_delay, source.settings.kind, &host);
-            let turn = Turn { lease, many: false, end: Some(delay) };
+            let turn = Turn { lease, many: false, last: true, delay };
             match self.permits.acquire().await {
-                Ok(permit) => poll(&self.inner, permit, turn, source).await.map(|polled| polled.stored),
+                Ok(permit) => {
+                    poll(&self.inner, permit, turn, &mut memory, source).await.map(|polled| polled.stored)
+                }
                 Err(_) => Ok(false),
             }
         };

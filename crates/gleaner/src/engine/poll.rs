@@ -1,16 +1,20 @@
 //! A poll, whole: tried, decided, committed.
 
 use gleaner_core::follow::Followed;
-use gleaner_core::health::{Decision, StatusEventKind, decide};
+use gleaner_core::health::{Decision, StatusEventKind};
 use gleaner_core::identity::Sifted;
+use gleaner_core::incident::Asked;
+use gleaner_core::judgement::{self, HostMemory, Verdict, judge};
+use gleaner_core::network::Guard;
 use gleaner_core::outcome::{Level, Outcome};
+use gleaner_core::pacing::Success;
 use gleaner_core::schedule::{HostState, Situation};
 use gleaner_core::time::{Span, Time};
 use tokio::sync::SemaphorePermit;
 
 use super::attempt::{Attempt, attempt};
 use super::record::Shared;
-use super::{Context, Inner, article};
+use super::{Context, Inner, article, judged};
 use crate::log::Shown;
 use crate::metrics::add;
 use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source};
@@ -22,15 +26,24 @@ pub(super) struct Turn {
     pub(super) lease: Lease,
     /// Whether it is one of several, so that they share a connection.
     pub(super) many: bool,
-    /// Where the host is to be given back with the poll: how long it is to be left alone.
-    pub(super) end: Option<Span>,
+    /// Whether it is the last, with which the host is given back.
+    pub(super) last: bool,
+    /// The pause that config asks for after it.
+    pub(super) delay: Span,
 }
 
 impl Turn {
-    /// The end of the lease, where it ends with this: the turn says so, or the host asks for it.
-    pub(super) fn release(&self, host_hold_until: Option<Time>, now: Time) -> Option<Release> {
-        let free_at = self.end.filter(|delay| *delay > Span::ZERO).map(|delay| now + delay);
-        (self.end.is_some() || host_hold_until.is_some()).then_some(Release { lease: self.lease, free_at })
+    /// The end of the lease, where it ends with this: it is the last, a pause follows, or judgement ends it.
+    pub(super) fn release(
+        &self,
+        ends: bool,
+        gap: Span,
+        served: Option<Success>,
+        now: Time,
+    ) -> Option<Release> {
+        let pause = self.delay.max(gap);
+        let free_at = (pause > Span::ZERO).then(|| now + pause);
+        (self.last || ends || free_at.is_some()).then_some(Release { lease: self.lease, free_at, served })
     }
 }
 
@@ -49,6 +62,7 @@ pub(super) async fn poll(
     inner: &Inner,
     permit: SemaphorePermit<'_>,
     turn: Turn,
+    memory: &mut HostMemory,
     source: Source,
 ) -> Shared<Polled> {
     let metrics = &inner.cx.metrics;
@@ -60,12 +74,21 @@ pub(super) async fn poll(
     // The next host is asked while this poll is recorded.
     drop(permit);
     let now = inner.cx.clock.now();
-    let decision = decision(&inner.cx, &source, &attempt, now);
-    let release = turn.release(decision.host_hold_until, now);
-    let released = release.is_some();
-    let told = Told::of(&inner.cx, &source, &attempt, &decision);
-    let commit = commit(inner, turn.lease, &source, attempt, decision, now);
-    let committed = inner.recorder.commit(commit, release).await?;
+    let interval = inner.interval(&source, attempt.memory.as_ref().unwrap_or(&source.memory), now).await;
+    let before = memory.clone();
+    let mut guard = inner.guard.lock().await;
+    let verdict = judged(&inner.cx, turn, &source, &attempt, interval, memory, &mut guard, now);
+    judged::note(inner, &guard);
+    let ends =
+        verdict.decision.host_hold_until.is_some() || verdict.release.is_some() || guard.down().is_some();
+    let release = turn.release(ends, verdict.host_gap, memory.latest_success, now);
+    let (released, resume_over) = (release.is_some(), verdict.resume_over);
+    let told = Told::of(&inner.cx, &source, &attempt, &verdict);
+    let commit = commit(inner, turn.lease, &source, attempt, verdict, memory, now);
+    let recorded = inner.recorder.commit(commit, release).await;
+    drop(guard);
+    let committed = recorded.await?;
+    judged::resume(inner, resume_over, now).await;
     let stored = matches!(committed, Committed::Stored { .. });
     match committed {
         Committed::Stored { new, changed } => {
@@ -74,6 +97,7 @@ pub(super) async fn poll(
             told.log(&source, new.len(), changed.len());
         }
         Committed::Discarded => {
+            *memory = before;
             tracing::debug!(url = %Shown(&source.settings.url), "a poll was overtaken; discarded")
         }
     }
@@ -85,16 +109,30 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
     outcome.failure().map_or_else(|| outcome.name(), |failure| failure.kind.name())
 }
 
-fn decision(cx: &Context, source: &Source, attempt: &Attempt, now: Time) -> Decision {
-    let memory = attempt.memory.as_ref().unwrap_or(&source.memory);
+#[expect(clippy::too_many_arguments, reason = "all that a verdict depends on, and nothing else")]
+fn judged(
+    cx: &Context,
+    turn: Turn,
+    source: &Source,
+    attempt: &Attempt,
+    interval: Span,
+    memory: &mut HostMemory,
+    guard: &mut Guard,
+    now: Time,
+) -> Verdict {
     let at = Situation {
         health: &source.health,
-        hints: &memory.hints,
+        hints: &attempt.memory.as_ref().unwrap_or(&source.memory).hints,
         host: &HostState::default(),
-        interval: cx.interval(source),
+        interval,
         policy: cx.policy(source),
     };
-    decide(&at, &attempt.outcome, now, cx.chance.jitter())
+    let poll = judgement::Poll {
+        asked: Asked { source: source.id, fence: source.fence },
+        host: turn.lease.host_id,
+        outcome: &attempt.outcome,
+    };
+    judge(&cx.config.judgement.rules, &at, &poll, memory, guard, now, cx.chance.jitter())
 }
 
 /// The whole verdict, ready to be written.
@@ -103,9 +141,14 @@ fn commit(
     lease: Lease,
     source: &Source,
     attempt: Attempt,
-    decision: Decision,
+    mut verdict: Verdict,
+    memory: &HostMemory,
     now: Time,
 ) -> Commit {
+    let sequel = judged::sequel(&mut verdict, memory);
+    let Verdict { decision, excused, notices, .. } = verdict;
+    let mut events = NewEvent::of_decision(source.id, &source.settings.url, &decision);
+    events.extend(judged::events(inner, &source.host, &notices, now));
     let Followed { rest, pages, .. } = attempt.found.unwrap_or_default();
     let Sifted { new, changed, remember, vanished, skipped } = rest;
     let failure = attempt.outcome.failure();
@@ -119,6 +162,7 @@ fn commit(
         skipped,
         note: attempt.note,
         rule: decision.next.map(|next| next.why.name().to_owned()),
+        excused,
     };
     Commit {
         lease,
@@ -135,8 +179,9 @@ fn commit(
         vanished,
         articles: article::queue(inner, source, pages, now),
         poll,
-        events: NewEvent::of_decision(source.id, &source.settings.url, &decision),
+        events,
         health: decision.health,
+        sequel,
     }
 }
 
@@ -148,8 +193,10 @@ struct Told {
 }
 
 impl Told {
-    fn of(cx: &Context, source: &Source, attempt: &Attempt, decision: &Decision) -> Self {
-        let failure = attempt.outcome.failure().map(|failure| {
+    fn of(cx: &Context, source: &Source, attempt: &Attempt, verdict: &Verdict) -> Self {
+        let decision: &Decision = &verdict.decision;
+        // What is not the source's fault was told of its host, or of us.
+        let failure = attempt.outcome.failure().filter(|_| verdict.excused.is_none()).map(|failure| {
             let level = cx.policy(source).rule(failure.kind).level;
             (level, failure.kind.name(), failure.status, failure.message.clone())
         });

@@ -60,9 +60,20 @@ impl Recorder {
         }
     }
 
-    /// Commits a poll, and ends its host's lease with it where `release` says so.
-    pub(super) async fn commit(&self, commit: Commit, release: Option<Release>) -> Shared<Committed> {
-        submit(&self.polls, Record { verdict: Some(Box::new(commit)), release }).await
+    /// Hands over a poll to be committed, and its host's lease to be ended with it where `release` says so. Polls are
+    /// written in the order in which they are handed over; what became of one is told later.
+    pub(super) async fn commit(
+        &self,
+        commit: Commit,
+        release: Option<Release>,
+    ) -> impl Future<Output = Shared<Committed>> + use<> {
+        let answer = self.polls.hand_over(Record { verdict: Some(Box::new(commit)), release }).await;
+        async move {
+            match answer {
+                Some(answer) => answer.await.unwrap_or_else(|_| Err(gone())),
+                None => Err(gone()),
+            }
+        }
     }
 
     /// The same for a page.

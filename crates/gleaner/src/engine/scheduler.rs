@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use gleaner_core::judgement::HostMemory;
+use gleaner_core::network::Leave;
 use gleaner_core::schedule::LONGEST_HOLD;
 use gleaner_core::time::{Span, Time};
 use tokio::task::JoinSet;
@@ -49,7 +51,8 @@ pub struct Ticked {
 impl Engine {
     /// An engine that has done nothing yet; `owner` names it among workers.
     pub fn new(cx: Context, owner: impl Into<String>) -> Self {
-        let (inner, owner) = (Arc::new(Inner::new(cx)), owner.into());
+        let owner = owner.into();
+        let inner = Arc::new(Inner::new(cx, owner.clone()));
         Self { inner, tasks: JoinSet::new(), cleaner: Cleaner::default(), heartbeat_at: None, owner }
     }
 
@@ -73,19 +76,20 @@ impl Engine {
         if self.room() < self.at_once() || self.inner.is_stopping() {
             return Ok(Ticked::default());
         }
-        let request = ClaimRequest {
-            now,
-            lease: self.inner.cx.lease(),
-            owner: self.owner.clone(),
-            hosts: self.at_once() as u32,
-            per_host: PER_HOST,
+        let rules = &self.inner.cx.config.judgement.rules.guard;
+        let (hosts, per_host) = match self.inner.guard.lock().await.leave(rules, now) {
+            Leave::All => (self.at_once() as u32, PER_HOST),
+            Leave::Probe => (1, 1),
+            Leave::Wait(_) => return Ok(Ticked::default()),
         };
+        let (lease, owner) = (self.inner.cx.lease(), self.owner.clone());
+        let request = ClaimRequest { now, lease, owner, hosts, per_host };
         let claims = self.inner.cx.store.claim(&request).await?;
         let ticked =
             Ticked { hosts: claims.len(), sources: claims.iter().map(|claim| claim.sources.len()).sum() };
         for claim in claims {
             self.inner.held().insert(claim.lease.host_id, claim.lease);
-            self.tasks.spawn(work(Arc::clone(&self.inner), claim));
+            self.tasks.spawn(work(Arc::clone(&self.inner), claim, per_host == 1));
         }
         self.inner.cx.metrics.hosts_in_flight.store(self.tasks.len() as u64, Ordering::Relaxed);
         Ok(ticked)
@@ -120,7 +124,7 @@ impl Engine {
         let mut jumps = Jumps::default();
         let inner = Arc::clone(&self.inner);
         let rescheduling = tokio::spawn(async move {
-            if let Err(error) = reschedule::run(&inner.cx).await {
+            if let Err(error) = reschedule::run(&inner).await {
                 tracing::error!(%error, "next polls could not be computed anew; the next start tries again");
             }
         });
@@ -159,7 +163,7 @@ impl Engine {
     /// Computes next polls anew where the tables have changed since the last start; how many changed. [`Engine::run`]
     /// does it by itself.
     pub async fn reschedule(&self) -> Result<u64, StoreError> {
-        reschedule::run(&self.inner.cx).await
+        reschedule::run(&self.inner).await
     }
 
     /// At the start, and when the clock has jumped: nothing waits for a time that no rule could have set, and after
@@ -172,8 +176,7 @@ impl Engine {
         let spread = Spread {
             now,
             within: interval,
-            // A source's own interval may be the longest of all: a year is more than anybody sets.
-            longest: longest.unwrap_or_default().max(LONGEST_HOLD).max(Span::from_days(366)),
+            longest: longest.unwrap_or_default().max(LONGEST_HOLD).max(Spread::LONGEST),
             lease: cx.lease(),
             overdue: jump == Jump::Seen,
         };
@@ -193,8 +196,7 @@ impl Engine {
             tracing::warn!(hosts = self.tasks.len(), "stopping: polls that did not end are given up");
             self.tasks.shutdown().await;
         }
-        let left: Vec<Release> =
-            self.inner.held().drain().map(|(_, lease)| Release { lease, free_at: None }).collect();
+        let left: Vec<Release> = self.inner.held().drain().map(|(_, lease)| Release::of(lease)).collect();
         if let Err(error) = self.inner.cx.store.release(&left).await {
             tracing::error!(%error, "leases could not be given back; they run out by themselves");
         }
@@ -275,29 +277,48 @@ enum Work {
     Article(Box<ArticleWork>),
 }
 
-/// Does what is due of a host, one thing after another, and gives the host back. A pause after each is kept by the
-/// host's row, not here, so that it holds across restarts and workers.
-async fn work(inner: Arc<Inner>, claim: Claim) {
-    let Claim { lease, host, sources, articles, .. } = claim;
-    let many = sources.len() + articles.len() > 1;
+/// What is due of a host, sources first. Where one thing is asked at a time, sources and pages take turns, so that
+/// neither starves; but whether a host that fails as a whole is back, a source is asked.
+fn in_order(
+    memory: &HostMemory,
+    lease: Lease,
+    sources: Vec<Source>,
+    articles: Vec<ArticleWork>,
+) -> Vec<Work> {
+    let pages_first = memory.pace.gap > Span::ZERO && memory.incidents.open.is_none() && lease.fence % 2 == 0;
+    let pages = articles.len();
     let sources = sources.into_iter().map(|source| Work::Source(Box::new(source)));
     let articles = articles.into_iter().map(|article| Work::Article(Box::new(article)));
-    let mut due = sources.chain(articles).peekable();
+    if pages_first && pages > 0 {
+        articles.chain(sources).collect()
+    } else {
+        sources.chain(articles).collect()
+    }
+}
+
+/// Does what is due of a host, one thing after another, and gives the host back. A pause after each is kept by the
+/// host's row, not here, so that it holds across restarts and workers.
+///
+/// While our own network is down only a probe is made; what was claimed before is given back, and is due again.
+async fn work(inner: Arc<Inner>, claim: Claim, probe: bool) {
+    let Claim { lease, host, mut memory, sources, articles, .. } = claim;
+    let many = sources.len() + articles.len() > 1;
+    let mut due = in_order(&memory, lease, sources, articles).into_iter().peekable();
     let mut released = false;
     while let Some(work) = due.next() {
         let Ok(permit) = inner.permits.acquire().await else { return };
-        if inner.is_stopping() {
+        if inner.is_stopping() || inner.cx.metrics.network_down_since().is_some() && !probe {
             break;
         }
         let delay = match &work {
             Work::Source(source) => inner.cx.delay(source.settings.poll_delay, source.settings.kind, &host),
             Work::Article(work) => inner.cx.delay(work.poll_delay, work.kind, &host),
         };
-        let end = (due.peek().is_none() || delay > Span::ZERO).then_some(delay);
-        let turn = Turn { lease, many, end };
+        let last = due.peek().is_none() || memory.one_at_a_time();
+        let turn = Turn { lease, many, last, delay };
         let polled = match work {
-            Work::Source(source) => poll::poll(&inner, permit, turn, *source).await,
-            Work::Article(work) => article::article(&inner, permit, turn, *work).await,
+            Work::Source(source) => poll::poll(&inner, permit, turn, &mut memory, *source).await,
+            Work::Article(work) => article::article(&inner, permit, turn, &host, &mut memory, *work).await,
         };
         match polled {
             Ok(polled) => released = polled.released,
@@ -312,7 +333,7 @@ async fn work(inner: Arc<Inner>, claim: Claim) {
             break;
         }
     }
-    if !released && let Err(error) = inner.recorder.release(Release { lease, free_at: None }).await {
+    if !released && let Err(error) = inner.recorder.release(Release::of(lease)).await {
         tracing::error!(host, %error, "a lease could not be ended; it runs out by itself");
     }
     inner.held().remove(&lease.host_id);

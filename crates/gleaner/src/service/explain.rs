@@ -1,9 +1,12 @@
 //! Why a source is where it is, with the polls that led there.
 
-use gleaner_core::explain::{Evidence, Explanation, explain};
-use gleaner_core::schedule::HostState;
+use gleaner_core::explain::{Around, Evidence, Explanation, explain};
+use gleaner_core::schedule::{HostState, Why};
+use gleaner_core::source::Interval;
+use gleaner_core::time::{Span, Time};
 
-use super::{By, Poll, Scope, ServiceError};
+use super::{By, Poll, Scope, ServiceError, Source};
+use crate::engine;
 
 /// How many rows of the history are told.
 const EVIDENCE: u32 = 10;
@@ -15,9 +18,45 @@ impl By<'_> {
         let source = self.store.source(id).await?;
         let polls = self.store.polls(id, None, EVIDENCE).await?;
         let host = HostState::default();
-        let at = self.situation(&source, &source.settings, &host);
+        let now = self.clock.now();
+        let mut at = self.situation(&source, &source.settings, &host);
+        let mut around = self.around(&source, polls.first()).await?;
+        if let Some((interval, words)) = self.auto(&source, now).await? {
+            at.interval = interval;
+            around.words.push(words);
+        }
         let evidence: Vec<Evidence> = polls.iter().map(evidence).collect();
-        Ok(explain(&at, source.next_poll_at, &evidence, self.clock.now()))
+        Ok(explain(&at, source.next_poll_at, &evidence, around, now))
+    }
+
+    /// What is known of a source's host and of our own network.
+    async fn around(&self, source: &Source, latest: Option<&Poll>) -> Result<Around, ServiceError> {
+        let memory = self.store.host_memory(source.id).await?;
+        let (host, mut around) = (&source.host, Around::default());
+        if latest.is_some_and(|poll| poll.record.rule.as_deref() == Some(Why::Pacing.name())) {
+            around.why = Some(Why::Pacing);
+        }
+        if let Some(open) = &memory.incidents.open {
+            around.why = Some(Why::Incident);
+            around.words.push(format!("Its host {host} {}.", open.in_words()));
+        }
+        around.words.extend(memory.pace.in_words().map(|words| format!("Its host {host} is {words}.")));
+        if let Some(since) = self.metrics.network_down_since() {
+            around.why = Some(Why::OwnNetwork);
+            around.words.push(network_down(since));
+        }
+        Ok(around)
+    }
+
+    /// Under the interval `auto`: how often that is at this hour, and why.
+    async fn auto(&self, source: &Source, now: Time) -> Result<Option<(Span, String)>, ServiceError> {
+        let rules = &self.config.judgement.rules.adaptive;
+        let (Interval::Auto, true) = (source.settings.interval, rules.on) else { return Ok(None) };
+        let Some(kept) = &source.memory.habit else { return Ok(None) };
+        let scale = engine::auto_scale(&*self.store, &self.config).await?;
+        let habit = kept.habit.at(now);
+        let words = habit.in_words(scale, rules, now);
+        Ok(Some((habit.interval(scale, rules, now), format!("As far as is known, {words}."))))
     }
 
     /// A source's history, newest first, before that row.
@@ -27,6 +66,14 @@ impl By<'_> {
         self.store.source(id).await?;
         Ok(self.store.polls(id, before, limit).await?)
     }
+}
+
+/// What is said of our own network while it is down.
+pub fn network_down(since: Time) -> String {
+    format!(
+        "Our own network seems to be down: nothing has answered since {since}. Nothing is held against any source, and \
+         polling goes on by itself when something answers again."
+    )
 }
 
 fn evidence(poll: &Poll) -> Evidence {
@@ -41,7 +88,10 @@ fn evidence(poll: &Poll) -> Evidence {
 /// What a poll ended in, for people.
 pub fn poll_in_words(poll: &Poll) -> String {
     if let Some((_, message)) = &poll.record.error {
-        return message.clone();
+        return match poll.record.excused {
+            Some(excuse) => format!("{message} ({})", excuse.in_words()),
+            None => message.clone(),
+        };
     }
     let skipped = &poll.record.skipped;
     let counted = [

@@ -138,6 +138,7 @@ fn event_item(told: &Told) -> FeedItem {
     let url = source.and_then(|source| source.url.clone());
     let named = source.and_then(|source| source.name.clone()).or_else(|| url.clone());
     let name = named.clone().or_else(|| text("name").map(str::to_owned)).unwrap_or_else(|| "it".to_owned());
+    let host = text("host").unwrap_or("a host");
     let reason = text("reason").or(text("error")).unwrap_or("no reason is known");
     let title = match told.kind.as_str() {
         "source.failing" => format!("{name} fails: {reason}"),
@@ -146,6 +147,9 @@ fn event_item(told: &Told) -> FeedItem {
         "source.disabled" => format!("{name} was disabled: {reason}"),
         "source.enabled" => format!("{name} was enabled"),
         "source.dormant" => format!("{name} has failed for so long that a person should look: {reason}"),
+        "source.excused" => format!("{name} was not to blame: {reason}"),
+        "host.down" | "host.back" | "host.given_up" | "host.paced" => format!("{host} {reason}"),
+        "network.down" | "network.back" => format!("Our own network: {reason}"),
         "webhook.failing" => format!("The webhook {name} fails, and events are given up: {reason}"),
         "webhook.recovered" => format!("The webhook {name} works again"),
         "import.finished" => "An import has finished".to_owned(),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use gleaner_core::health::Status;
 use serde::Serialize;
 
+use super::explain::network_down;
 use super::{By, Scope, Service, ServiceError, Source, SourceFilter};
 use crate::metrics::Metrics;
 
@@ -90,7 +91,16 @@ impl Service {
             ok: age < STUCK,
             detail: format!("last alive {} s ago", age.as_secs()),
         });
-        let checks: Vec<Check> = [Some(database), scheduler].into_iter().flatten().collect();
+        // Not a fault of this process: whoever restarts it for that would only lose time.
+        let network = self.metrics.tick_age().map(|_| match self.metrics.network_down_since() {
+            Some(since) => Check { name: "own network", ok: true, detail: network_down(since) },
+            None => Check {
+                name: "own network",
+                ok: true,
+                detail: "something answers, or nothing was asked".into(),
+            },
+        });
+        let checks: Vec<Check> = [Some(database), scheduler, network].into_iter().flatten().collect();
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }
 

@@ -60,7 +60,7 @@ pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
 pub use doctor::{Finding, State, examine};
 pub use error::{Checks, ServiceError, Wrong};
 pub use events::{EventQuery, EventStream, News};
-pub use explain::poll_in_words;
+pub use explain::{network_down, poll_in_words};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use feeds::{FeedContent, FeedItem, OutputFeed};
 pub use fields::SourceFields;

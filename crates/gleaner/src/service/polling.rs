@@ -47,7 +47,9 @@ impl By<'_> {
         let poller = self.poller()?;
         for _ in 0..TRIES {
             if let Some(claim) = poller.claim(id, now).await? {
-                if let Some(until) = claim.hold_until.filter(|until| *until > now && !request.force) {
+                // A host that fails as a whole has asked for nothing, and a person may look whether it is back.
+                let asked = claim.memory.incidents.open.is_none() && !request.force;
+                if let Some(until) = claim.hold_until.filter(|until| *until > now && asked) {
                     poller.give_back(claim.lease).await?;
                     return Err(held(&source, until));
                 }

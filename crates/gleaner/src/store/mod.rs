@@ -27,6 +27,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use gleaner_core::health::Status;
 use gleaner_core::identity::Seen;
+use gleaner_core::judgement::HostMemory;
 use gleaner_core::time::Time;
 
 pub use error::StoreError;
@@ -119,6 +120,9 @@ pub trait Sources: Send + Sync {
     /// Deletes a source with its posts, seen and history.
     async fn delete_source(&self, id: i64) -> Result<()>;
 
+    /// What is known of the host of a source.
+    async fn host_memory(&self, source_id: i64) -> Result<HostMemory>;
+
     /// Hosts by id, after that one, with this text in their name.
     async fn hosts(&self, text: Option<&str>, after: Option<i64>, limit: u32) -> Result<Vec<Host>>;
 
@@ -130,6 +134,9 @@ pub trait Sources: Send + Sync {
         turn: &Turn,
         limit: u32,
     ) -> Result<Vec<(Place, Host)>>;
+
+    /// How many sources there are of each class of habit, of those that are polled by it.
+    async fn habit_classes(&self) -> Result<Vec<(u8, u64)>>;
 
     /// How many sources name each policy; none: they name none.
     async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>>;

@@ -8,7 +8,7 @@ use gleaner_core::time::{Span, Time};
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Memory, Source, SourceSettings};
+use super::{KeptHabit, Memory, Source, SourceSettings};
 use crate::hex;
 
 #[derive(Deserialize)]
@@ -49,6 +49,8 @@ struct Packed {
     hints: Option<String>,
     redirect: Option<String>,
     cursor: Option<String>,
+    habit: Option<String>,
+    habit_class: Option<u8>,
     host: String,
     slot: u32,
     #[serde(deserialize_with = "health")]
@@ -144,6 +146,9 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
             hints,
             redirect: packed.redirect,
             cursor: packed.cursor,
+            habit: packed.habit.zip(packed.habit_class).and_then(|(habit, class)| {
+                Some(KeptHabit { habit: serde_json::from_str(&habit).ok()?, class })
+            }),
         },
         host: packed.host,
         slot: packed.slot,

@@ -1,6 +1,7 @@
 //! What was collected, who owns it, and what lets in, as rows.
 
 use gleaner_core::health::Status;
+use gleaner_core::judgement::HostMemory;
 use gleaner_core::post::NewPost;
 use gleaner_core::time::Time;
 
@@ -35,7 +36,7 @@ pub struct Activity {
 }
 
 /// A host as stored, with what is asked from it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Host {
     /// Its id.
     pub id: i64,
@@ -53,6 +54,8 @@ pub struct Host {
     pub next_due: Option<Time>,
     /// Who has it, until when.
     pub lease: Option<(String, Time)>,
+    /// What is known of whose fault its failures are, and how far apart it wants to be asked.
+    pub memory: HostMemory,
 }
 
 /// Sources that a rule of a policy holds.

@@ -1,5 +1,6 @@
 //! Sources, events and housekeeping, as they go into a store and come out of it.
 
+use gleaner_core::adaptive::Habit;
 use gleaner_core::health::{Decision, Health, Status, StatusEvent};
 use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
@@ -130,7 +131,7 @@ pub struct Source {
 }
 
 /// What is remembered of a source's server, and written only by a poll that read a document or found an account.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Memory {
     /// `ETag`, byte for byte.
     pub etag: Option<Vec<u8>>,
@@ -146,6 +147,17 @@ pub struct Memory {
     pub redirect: Option<String>,
     /// Where a timeline was read up to, as JSON.
     pub cursor: Option<String>,
+    /// Under the interval `auto`: what the source is wont to publish.
+    pub habit: Option<KeptHabit>,
+}
+
+/// What a source is wont to publish, as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptHabit {
+    /// The habit.
+    pub habit: Habit,
+    /// Which class of sources that makes it, as [`gleaner_core::adaptive::Budget::class`] has it.
+    pub class: u8,
 }
 
 /// Which sources to list; all conditions hold at once.
@@ -288,6 +300,11 @@ pub struct Spread {
     pub lease: Span,
     /// Whether what is overdue is spread, too.
     pub overdue: bool,
+}
+
+impl Spread {
+    /// A source's own interval may be the longest of all: a year is more than anybody sets.
+    pub const LONGEST: Span = Span::from_days(366);
 }
 
 /// What clean-up deletes.

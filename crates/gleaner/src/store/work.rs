@@ -2,7 +2,10 @@
 
 use gleaner_core::health::Health;
 use gleaner_core::identity::{Seen, Skipped};
+use gleaner_core::incident::TakenBack;
+use gleaner_core::judgement::{self, Excuse, HostMemory};
 use gleaner_core::outcome::ErrorKind;
+use gleaner_core::pacing::Success;
 use gleaner_core::post::NewPost;
 use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
@@ -33,6 +36,8 @@ pub struct Claim {
     pub host: String,
     /// No source of it is asked before then.
     pub hold_until: Option<Time>,
+    /// What is known of whose fault its failures are.
+    pub memory: HostMemory,
     /// Sources that are due, the longest due first.
     pub sources: Vec<Source>,
     /// Pages that are due.
@@ -55,6 +60,33 @@ pub struct Release {
     pub lease: Lease,
     /// The host is not to be asked before then: the delay after the latest request.
     pub free_at: Option<Time>,
+    /// Its latest success, where there was one under this lease.
+    pub served: Option<Success>,
+}
+
+impl Release {
+    /// The end of a lease that nothing is to be said of.
+    pub const fn of(lease: Lease) -> Self {
+        Self { lease, free_at: None, served: None }
+    }
+}
+
+/// What a poll or a page means for others than its own source; nearly always nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sequel {
+    /// The host's memory, where it has changed.
+    pub memory: Option<HostMemory>,
+    /// The host is back, and is not to be left alone any longer.
+    pub lift_hold: bool,
+    /// Failures of other sources that were not their own, each where its fence and its latest poll are still those
+    /// that are named.
+    pub taken_back: Vec<TakenBack>,
+    /// Earlier failures of the source itself that are excused with it: since when.
+    pub excused_since: Option<Time>,
+    /// Why they were not.
+    pub excuse: Option<Excuse>,
+    /// Sources of the host that are made due.
+    pub release: Option<judgement::Release>,
 }
 
 /// One poll's whole verdict.
@@ -92,6 +124,8 @@ pub struct Commit {
     pub poll: PollRecord,
     /// What to tell the world, posts aside.
     pub events: Vec<NewEvent>,
+    /// What it means for others.
+    pub sequel: Option<Box<Sequel>>,
 }
 
 /// A source's new address.
@@ -140,6 +174,8 @@ pub struct PollRecord {
     pub note: Option<String>,
     /// The rule that applied.
     pub rule: Option<String>,
+    /// Why the failure does not count against the source, where it does not.
+    pub excused: Option<Excuse>,
 }
 
 /// A row of the history: one poll, or several unchanged ones.
@@ -208,13 +244,15 @@ pub enum ArticleOutcome {
         at: Time,
         /// What happened.
         error: String,
+        /// Whether that was one of its tries; not where it was not its fault.
+        counts: bool,
     },
     /// It is given up; its entry stays seen.
     GivenUp,
 }
 
 /// The end of one piece of article work.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ArticleCommit {
     /// The lease it was made under.
     pub lease: Lease,
@@ -226,4 +264,8 @@ pub struct ArticleCommit {
     pub host_hold_until: Option<Time>,
     /// What became of it.
     pub outcome: ArticleOutcome,
+    /// What to tell the world, posts aside.
+    pub events: Vec<NewEvent>,
+    /// What it means for others.
+    pub sequel: Option<Box<Sequel>>,
 }

@@ -115,7 +115,7 @@ async fn a_host_that_is_being_asked_is_not_asked_twice(db: Database) {
     assert_eq!(server.requests().len(), 1);
     // When the other is done, the source is due: nobody's wish is lost.
     assert_eq!(source(&api, id).await["next_poll_at"], now.to_string());
-    api.db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+    api.db.store.release(&[Release::of(claim.lease)]).await.unwrap();
     let due = api.db.store.claim(&request).await.unwrap();
     assert_eq!(due[0].sources[0].id, id);
 }

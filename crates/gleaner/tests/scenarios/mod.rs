@@ -7,6 +7,7 @@ mod classes;
 mod cooldown;
 mod credentials;
 mod filters;
+mod judgement;
 mod kinds;
 mod pages;
 mod politeness;

@@ -248,6 +248,15 @@ impl World {
         self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));
     }
 
+    pub(super) fn share_clock(&self) -> Arc<ManualClock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// Keeps what the settings say, as the loop does when it starts.
+    pub(super) async fn engine_reschedule(&self) {
+        self.engine.reschedule().await.unwrap();
+    }
+
     /// Closes every connection.
     pub(super) fn hang_up(&mut self) {
         self.server.hang_up();

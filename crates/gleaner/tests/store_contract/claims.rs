@@ -67,7 +67,7 @@ async fn a_host_is_claimed_once_until_its_lease_ends(db: Database) {
     let second = claim_one(&db, start() + minutes(1)).await;
     assert!(second.lease.fence > first.lease.fence);
     // The first worker comes back too late: its release and its commit change nothing.
-    db.store.release(&[Release { lease: first.lease, free_at: None }]).await.unwrap();
+    db.store.release(&[Release::of(first.lease)]).await.unwrap();
     assert!(db.store.claim(&request(start() + minutes(1))).await.unwrap().is_empty());
     let late = db.store.commit(&[quiet(&first, 0, start() + minutes(1))], &[]).await.unwrap();
     assert_eq!(late, [Committed::Discarded]);
@@ -84,7 +84,7 @@ async fn a_big_host_is_claimed_in_portions(db: Database) {
         let commits: Vec<Commit> =
             (0..claim.sources.len()).map(|place| quiet(claim, place, start())).collect();
         db.store.commit(&commits, &[]).await.unwrap();
-        db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+        db.store.release(&[Release::of(claim.lease)]).await.unwrap();
     }
     assert_eq!(portions, [3, 3, 1]);
 }
@@ -96,7 +96,7 @@ async fn a_heartbeat_keeps_only_what_is_ours(db: Database) {
     let kept = db.store.heartbeat(&[claim.lease, stale], start() + minutes(10)).await.unwrap();
     assert_eq!(kept, [claim.lease]);
     assert!(db.store.claim(&request(start() + minutes(9))).await.unwrap().is_empty());
-    db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+    db.store.release(&[Release::of(claim.lease)]).await.unwrap();
     assert!(
         db.store.heartbeat(&[claim.lease], start() + minutes(20)).await.unwrap().is_empty(),
         "it was released"
@@ -113,7 +113,7 @@ async fn a_release_makes_the_host_due_with_its_next_source(db: Database) {
     db.store.commit(&[quiet(&claim, 0, start() + minutes(10))], &[]).await.unwrap();
     // Source 1 is due at 30 minutes, but the host wants a longer pause.
     let free_at = Some(start() + minutes(35));
-    db.store.release(&[Release { lease: claim.lease, free_at }]).await.unwrap();
+    db.store.release(&[Release { free_at, ..Release::of(claim.lease) }]).await.unwrap();
     assert!(db.store.claim(&request(start() + minutes(34))).await.unwrap().is_empty());
     assert_eq!(claim_one(&db, start() + minutes(35)).await.sources[0].settings.url, "https://a.example/1");
 }
@@ -126,7 +126,7 @@ async fn one_source_can_be_claimed_by_hand(db: Database) {
     assert_eq!(claim.sources.iter().map(|source| source.id).collect::<Vec<_>>(), [ids[1]]);
     assert!(db.store.claim_source(ids[0], &request(start())).await.unwrap().is_none(), "the host is taken");
     assert!(db.store.claim(&request(start())).await.unwrap().is_empty(), "by claims of what is due, too");
-    db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+    db.store.release(&[Release::of(claim.lease)]).await.unwrap();
     assert!(db.store.claim_source(ids[0], &request(start())).await.unwrap().is_some());
     assert!(db.store.claim_source(999, &request(start())).await.unwrap().is_none());
 }
@@ -153,6 +153,8 @@ async fn article_work_is_claimed_by_its_own_host(db: Database) {
         at: now,
         host_hold_until: None,
         outcome: ArticleOutcome::Post(Box::new(post("an article"))),
+        events: Vec::new(),
+        sequel: None,
     };
     let stale = ArticleCommit {
         lease: Lease { fence: 0, ..claim.lease },
@@ -178,11 +180,23 @@ async fn article_work_is_retried_and_given_up(db: Database) {
         assert_eq!(claim.articles[0].tries, tries);
         let outcome = match tries {
             2 => ArticleOutcome::GivenUp,
-            _ => ArticleOutcome::Retry { at: now + minutes(5), error: "timeout after 30s".into() },
+            _ => ArticleOutcome::Retry {
+                at: now + minutes(5),
+                error: "timeout after 30s".into(),
+                counts: true,
+            },
         };
         let (lease, work_id) = (claim.lease, claim.articles[0].id);
-        let commit = ArticleCommit { lease, work_id, at: now, host_hold_until: None, outcome };
-        db.store.commit_articles(&[commit], &[Release { lease, free_at: None }]).await.unwrap();
+        let commit = ArticleCommit {
+            lease,
+            work_id,
+            at: now,
+            host_hold_until: None,
+            outcome,
+            events: Vec::new(),
+            sequel: None,
+        };
+        db.store.commit_articles(&[commit], &[Release::of(lease)]).await.unwrap();
         assert!(db.store.claim(&request(now + minutes(4))).await.unwrap().is_empty());
         now = now + minutes(5);
     }
@@ -207,7 +221,7 @@ async fn a_host_hold_delays_its_sources(db: Database) {
 async fn a_source_that_is_asked_for_is_due(db: Database) {
     let ids = add(&db, &[feed("a.example", "feed"), feed("b.example", "feed")]).await;
     for claim in db.store.claim(&request(start())).await.unwrap() {
-        let release = Release { lease: claim.lease, free_at: None };
+        let release = Release::of(claim.lease);
         db.store.commit(&[quiet(&claim, 0, start())], &[release]).await.unwrap();
     }
     let now = start() + minutes(1);
@@ -217,7 +231,7 @@ async fn a_source_that_is_asked_for_is_due(db: Database) {
     assert_eq!(claim.sources[0].id, ids[0]);
     // Under a lease the poll that runs goes on, and its commit counts.
     assert_eq!(db.store.wake_source(ids[0], now).await.unwrap(), Some(claim.lease));
-    let release = Release { lease: claim.lease, free_at: None };
+    let release = Release::of(claim.lease);
     let committed = db.store.commit(&[quiet(&claim, 0, now)], &[release]).await.unwrap();
     assert!(matches!(committed[..], [Committed::Stored { .. }]));
     assert!(db.store.claim(&request(now)).await.unwrap().is_empty(), "it was polled");

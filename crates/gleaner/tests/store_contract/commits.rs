@@ -27,6 +27,7 @@ async fn a_commit_stores_the_whole_verdict(db: Database) {
         hints: Hints { max_age: Some(minutes(60)), skip_hours: 3, ..Hints::NONE },
         redirect: Some("{}".into()),
         cursor: Some("{\"since_id\":1}".into()),
+        habit: None,
     };
     let skipped = Seen { key: 42, link: None, raw: 2, content: 3, post_id: None, absent_since: None };
     let committed = poll_once(&db, start(), |commit| {
@@ -273,7 +274,7 @@ async fn an_edit_during_a_poll_wins(db: Database) {
     db.store.delete_source(ids[1]).await.unwrap();
     let commits = [quiet(&claim, 0, start()), quiet(&claim, 1, start())];
     assert_eq!(db.store.commit(&commits, &[]).await.unwrap(), [Committed::Discarded, Committed::Discarded]);
-    db.store.release(&[Release { lease: claim.lease, free_at: None }]).await.unwrap();
+    db.store.release(&[Release::of(claim.lease)]).await.unwrap();
     assert_eq!(claim_one(&db, start()).await.sources[0].settings.name.as_deref(), Some("renamed"));
 }
 

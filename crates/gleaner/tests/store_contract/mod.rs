@@ -104,8 +104,10 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
             skipped: Skipped::default(),
             note: None,
             rule: None,
+            excused: None,
         },
         events: Vec::new(),
+        sequel: None,
     }
 }
 
@@ -122,7 +124,7 @@ pub(super) async fn poll_once(db: &Database, now: Time, change: impl FnOnce(&mut
     let claim = claim_one(db, now).await;
     let mut commit = quiet(&claim, 0, now);
     change(&mut commit);
-    let release = Release { lease: claim.lease, free_at: None };
+    let release = Release::of(claim.lease);
     db.store.commit(&[commit], &[release]).await.unwrap().remove(0)
 }
 

@@ -45,6 +45,10 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
         query.build().execute(&mut **tx).await?;
     }
     hold_hosts(tx, ours().map(|(commit, _)| (commit.lease, commit.host_hold_until))).await?;
+    let told = ours().flat_map(|(commit, _)| commit.events.iter().map(|event| (event.clone(), commit.at)));
+    insert_events(tx, &told.collect::<Vec<_>>()).await?;
+    let sequels = ours().filter_map(|(commit, _)| Some((commit.lease, commit.at, commit.sequel.as_deref()?)));
+    super::sequel::write(tx, sequels).await?;
     let committed = commits.iter().map(|commit| match live.get(&commit.work_id) {
         Some(target) => {
             Committed::Stored { new: new.remove(target).into_iter().collect(), changed: Vec::new() }
@@ -123,18 +127,22 @@ async fn tie_entries(tx: &mut Tx, stored: &[(&Made<'_>, i64)]) -> sqlx::Result<(
 }
 
 async fn try_again(tx: &mut Tx, commits: &[&ArticleCommit]) -> sqlx::Result<()> {
-    let failed: Vec<(i64, Time, &str)> = commits
+    let failed: Vec<(i64, Time, &str, bool)> = commits
         .iter()
         .filter_map(|commit| match &commit.outcome {
-            ArticleOutcome::Retry { at, error } => Some((commit.work_id, *at, error.as_str())),
+            ArticleOutcome::Retry { at, error, counts } => {
+                Some((commit.work_id, *at, error.as_str(), *counts))
+            }
             _ => None,
         })
         .collect();
     for piece in pieces(&failed) {
-        let mut query = with_values("work_id, next_try_at, last_error", piece, |list, (id, at, error)| {
-            list.push_bind(*id).push_bind(ms(*at)).push_bind(*error);
+        let columns = "work_id, next_try_at, last_error, tries";
+        let mut query = with_values(columns, piece, |list, (id, at, error, counts)| {
+            list.push_bind(*id).push_bind(ms(*at)).push_bind(*error).push_bind(i64::from(*counts));
         });
-        query.push("UPDATE article_work SET tries = tries + 1, next_try_at = v.next_try_at, ");
+        query.push("UPDATE article_work SET tries = article_work.tries + v.tries, ");
+        query.push("next_try_at = v.next_try_at, ");
         query.push("last_error = v.last_error FROM v WHERE article_work.id = v.work_id");
         query.build().execute(&mut **tx).await?;
     }

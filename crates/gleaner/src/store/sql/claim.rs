@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use gleaner_core::identity::Seen;
+use gleaner_core::judgement::HostMemory;
+use gleaner_core::pacing::Success;
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
@@ -112,7 +114,7 @@ pub(super) fn claim_hosts(request: &ClaimRequest) -> Query {
     query.push_bind(ms(request.now)).push(" ORDER BY next_due LIMIT ").push(i64::from(request.hosts));
     query.push(SKIP_LOCKED).push(") ");
     push_lease(&mut query, request);
-    query.push(" WHERE id IN (SELECT id FROM due) RETURNING id, name, fence, hold_until");
+    query.push(" WHERE id IN (SELECT id FROM due) RETURNING id, name, fence, hold_until, memory, served_at, served_id");
     query
 }
 
@@ -180,7 +182,7 @@ async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Res
     push_lease(&mut query, request);
     query.push(" WHERE id = (SELECT host_id FROM source_state WHERE source_id = ").push_bind(id);
     query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(ms(request.now));
-    query.push(") RETURNING id, name, fence, hold_until");
+    query.push(") RETURNING id, name, fence, hold_until, memory, served_at, served_id");
     let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
     let mut claim = leased(&row)?;
     let mut query = select_sources();
@@ -214,9 +216,18 @@ fn leased(row: &Row) -> sqlx::Result<Claim> {
         lease: Lease { host_id: row.try_get("id")?, fence: row.try_get("fence")? },
         host: row.try_get("name")?,
         hold_until: opt_time(row, "hold_until")?,
+        memory: host_memory(row)?,
         sources: Vec::new(),
         articles: Vec::new(),
     })
+}
+
+/// What is known of a host. What an older version or a stranger's hand wrote and nobody can read is forgotten.
+pub(super) fn host_memory(row: &Row) -> sqlx::Result<HostMemory> {
+    let stored: Option<&str> = row.try_get("memory")?;
+    let memory: HostMemory = stored.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let served = opt_time(row, "served_at")?.zip(row.try_get::<Option<i64>, _>("served_id")?);
+    Ok(HostMemory { latest_success: served.map(|(at, source)| Success { at, source }), ..memory })
 }
 
 fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
@@ -253,12 +264,17 @@ fn with_leases(leases: &[Lease]) -> Query {
 
 async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
     for piece in pieces(releases) {
-        let mut query = with_values("host_id, fence, free_at", piece, |list, release| {
+        let columns = "host_id, fence, free_at, served_at, served_id";
+        let mut query = with_values(columns, piece, |list, release| {
             list.push_bind(release.lease.host_id)
                 .push_bind(release.lease.fence)
-                .push_bind(opt_ms(release.free_at));
+                .push_bind(opt_ms(release.free_at))
+                .push_bind(release.served.map(|success| ms(success.at)))
+                .push_bind(release.served.map(|success| success.source));
         });
-        query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, free_at = v.free_at FROM v ");
+        query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, free_at = v.free_at, ");
+        query.push("served_at = COALESCE(v.served_at, hosts.served_at), ");
+        query.push("served_id = COALESCE(v.served_id, hosts.served_id) FROM v ");
         query.push("WHERE hosts.id = v.host_id AND hosts.fence = v.fence");
         query.build().execute(&mut **tx).await?;
     }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use gleaner_core::health::Health;
 use gleaner_core::identity::Seen;
+use gleaner_core::judgement::Excuse;
 use gleaner_core::outcome::Cause;
 use gleaner_core::post::NewPost;
 use gleaner_core::time::Time;
@@ -40,6 +41,11 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     store_events(tx, &live).await?;
     store_states(tx, &live).await?;
     hold_hosts(tx, live.iter().map(|live| (live.commit.lease, live.commit.host_hold_until))).await?;
+    let sequels = live
+        .iter()
+        .filter_map(|live| Some((live.commit.lease, live.commit.poll.at, live.commit.sequel.as_deref()?)));
+    super::sequel::write(tx, sequels).await?;
+    excuse_polls(tx, &live).await?;
     move_sources(tx, &live).await?;
     let mut done: HashMap<i64, Committed> = live
         .into_iter()
@@ -265,6 +271,17 @@ fn is_quiet(live: &Live<'_>) -> bool {
         && poll.skipped.not_known() == 0
 }
 
+/// Marks earlier failures of sources that are excused with the latest one.
+async fn excuse_polls(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
+    for commit in live.iter().map(|live| live.commit) {
+        let excused = commit.sequel.as_ref().and_then(|sequel| Some((sequel.excused_since?, sequel.excuse?)));
+        if let Some((since, excuse)) = excused {
+            super::sequel::mark_polls(tx, commit.source_id, (since, commit.poll.at), excuse).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes the history: a quiet poll adds to the quiet row before it, any other gets a row.
 async fn record_polls(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
     let quiet: Vec<&Live<'_>> =
@@ -311,7 +328,7 @@ fn join_quiet_polls(quiet: &[&Live<'_>]) -> Query {
 fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
     let mut query = Query::new(
         "INSERT INTO polls (source_id, first_at, last_at, count, outcome, error_type, error_cause, error, \
-         status_code, duration_ms, bytes, new_posts, updated_posts, skipped, note, rule) ",
+         status_code, duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused) ",
     );
     query.push_values(places, |mut list, place| {
         let (live, poll) = (&live[*place], &live[*place].commit.poll);
@@ -333,7 +350,8 @@ fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
             .push_bind(live.changed.len() as i64)
             .push_bind(skipped)
             .push_bind(poll.note.as_deref())
-            .push_bind(poll.rule.as_deref());
+            .push_bind(poll.rule.as_deref())
+            .push_bind(poll.excused.map(Excuse::name));
     });
     query.push(" RETURNING id, source_id");
     query

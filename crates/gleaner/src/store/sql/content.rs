@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use gleaner_core::identity::Skipped;
+use gleaner_core::judgement::Excuse;
 use gleaner_core::post::NewPost;
 use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
@@ -24,7 +25,7 @@ const BRIEF: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.publ
     p.revision, p.created_at, p.updated_at, SUBSTR(p.body, 1, 400) AS body, NULL AS raw_content";
 const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
 const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
-    duration_ms, bytes, new_posts, updated_posts, skipped, note, rule";
+    duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused";
 
 #[async_trait]
 impl Content for Sql {
@@ -299,6 +300,7 @@ fn poll(row: &Row) -> sqlx::Result<Poll> {
             skipped,
             note: row.try_get("note")?,
             rule: row.try_get("rule")?,
+            excused: row.try_get::<Option<&str>, _>("excused")?.and_then(Excuse::from_name),
         },
     })
 }

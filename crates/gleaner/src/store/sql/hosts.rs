@@ -3,11 +3,13 @@
 use sqlx::Row as _;
 
 use super::super::Row;
+use super::claim::host_memory;
 use super::sources::pattern;
 use super::{Query, opt_time, push_ids};
 use crate::store::Host;
 
 const SELECT: &str = "SELECT h.id, h.name, h.slot, h.hold_until, h.next_due, h.lease_owner, h.lease_until, \
+    h.memory, h.served_at, h.served_id, \
     (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id) AS sources, \
     (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id AND t.status IN ('failing', 'quarantined')) AS failing \
     FROM hosts h";
@@ -44,5 +46,6 @@ pub(super) fn host(row: &Row) -> sqlx::Result<Host> {
         hold_until: opt_time(row, "hold_until")?,
         next_due: opt_time(row, "next_due")?,
         lease: owner.zip(opt_time(row, "lease_until")?),
+        memory: host_memory(row)?,
     })
 }

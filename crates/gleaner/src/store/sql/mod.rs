@@ -15,6 +15,7 @@ mod ordered;
 mod packed;
 mod people;
 mod search;
+mod sequel;
 mod sources;
 mod state;
 mod upkeep;

@@ -32,7 +32,7 @@ static ALL: LazyLock<String> = LazyLock::new(|| {
          s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.ignore_robots, s.policy, \
          {hex}s.secret{end}, s.version, s.created_at, s.updated_at, t.host_id, t.fence, t.next_poll_at, t.hold_until, \
          t.last_polled_at, t.last_success_at, {hex}t.etag{end}, {hex}t.last_modified{end}, t.body_hash, \
-         t.reader_version, t.hints, t.redirect, t.cursor, h.name, h.slot"
+         t.reader_version, t.hints, t.redirect, t.cursor, t.habit, t.habit_class, h.name, h.slot"
     )
 });
 

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use gleaner_core::health::{Health, Status};
+use gleaner_core::judgement::HostMemory;
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::{LOCK, Row};
-use super::claim::{host_ids, settle_hosts};
+use super::claim::{host_ids, host_memory, settle_hosts};
 use super::commit::insert_events;
 use super::packed::{SOURCE_TABLES, end_sources, listing, select_listed, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
@@ -155,6 +156,27 @@ impl Sources for Sql {
         }
         let with = |place: Place| found.remove(&place.id).map(|host| (place, host));
         Ok(places.into_iter().filter_map(with).collect())
+    }
+
+    async fn host_memory(&self, source_id: i64) -> Result<HostMemory> {
+        let mut query = Query::new(format!(
+            "SELECT h.memory, h.served_at, h.served_id FROM {SOURCE_TABLES} WHERE s.id = "
+        ));
+        query.push_bind(source_id);
+        let row = self.row(query).await?.ok_or_else(|| not_found(source_id))?;
+        host_memory(&row).map_err(|error| self.fail(error))
+    }
+
+    async fn habit_classes(&self) -> Result<Vec<(u8, u64)>> {
+        let query = Query::new(
+            "SELECT habit_class, COUNT(*) FROM source_state \
+             WHERE habit_class IS NOT NULL AND status IN ('healthy', 'failing') GROUP BY habit_class",
+        );
+        let class = |class: i64| u8::try_from(class).unwrap_or(u8::MAX);
+        self.all(query, |row| {
+            Ok((class(row.try_get(0)?), u64::try_from(row.try_get::<i64, _>(1)?).unwrap_or(0)))
+        })
+        .await
     }
 
     async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>> {

@@ -17,7 +17,8 @@ pub(super) const HEALTH: &str = "next_poll_at, status, enabled, disabled_reason,
     quarantined_by_hand, retry_at, hold_until, last_polled_at, last_success_at";
 
 /// The columns that [`push_memory`] fills, in its order.
-pub(super) const MEMORY: &str = "etag, last_modified, body_hash, reader_version, hints, redirect, cursor";
+pub(super) const MEMORY: &str = "etag, last_modified, body_hash, reader_version, hints, redirect, cursor, \
+    habit, habit_class";
 
 /// `column = v.column, …`.
 pub(super) fn assignments(columns: &str) -> String {
@@ -64,7 +65,9 @@ pub(super) fn push_memory(list: &mut Values<'_>, memory: &Memory) {
         .push_bind(memory.reader_version)
         .push_bind(hints)
         .push_bind(memory.redirect.as_deref())
-        .push_bind(memory.cursor.as_deref());
+        .push_bind(memory.cursor.as_deref())
+        .push_bind(memory.habit.as_ref().map(|kept| serde_json::to_string(&kept.habit).unwrap_or_default()))
+        .push_bind(memory.habit.as_ref().map(|kept| i64::from(kept.class)));
 }
 
 pub(super) fn kind(row: &Row) -> sqlx::Result<Kind> {

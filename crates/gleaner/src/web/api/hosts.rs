@@ -1,6 +1,6 @@
 //! Hosts: who is asked, one at a time, and who is left alone.
 
-use gleaner_core::time::Time;
+use gleaner_core::time::{Span, Time};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -35,14 +35,44 @@ struct Shown {
     next_due: Option<Time>,
     /// Who is asking it now.
     leased_by: Option<String>,
+    /// It fails as a whole.
+    incident: Option<Incident>,
+    /// It refused to be asked more often: so many seconds lie between its sources.
+    paced_seconds: Option<f64>,
+}
+
+/// A host that fails as a whole: nothing is held against its sources.
+#[derive(Serialize, ToSchema)]
+struct Incident {
+    /// What its sources fail with.
+    error: &'static str,
+    /// The first failure.
+    #[schema(value_type = String, format = DateTime)]
+    since: Time,
+    /// Failures of how many sources were taken back.
+    sources: u32,
+    /// How often it has been asked since.
+    probes: u32,
+    /// When it is asked next.
+    #[schema(value_type = String, format = DateTime)]
+    probe_at: Time,
 }
 
 impl Shown {
     fn of(host: Host, now: Time) -> Self {
-        let Host { id, name, slot, sources, failing, hold_until, next_due, lease } = host;
+        let Host { id, name, slot, sources, failing, hold_until, next_due, lease, memory } = host;
         let leased_by = lease.filter(|(_, until)| *until > now).map(|(owner, _)| owner);
         let hold_until = hold_until.filter(|until| *until > now);
-        Self { id, name, slot, sources, failing, hold_until, next_due, leased_by }
+        let incident = memory.incidents.open.map(|open| Incident {
+            error: open.kind.name(),
+            since: open.since,
+            sources: open.sources,
+            probes: open.probes,
+            probe_at: open.probe_at,
+        });
+        let gap = memory.pace.gap;
+        let paced_seconds = (gap > Span::ZERO).then(|| gap.as_millis() as f64 / 1000.0);
+        Self { id, name, slot, sources, failing, hold_until, next_due, leased_by, incident, paced_seconds }
     }
 }
 

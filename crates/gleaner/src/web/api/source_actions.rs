@@ -77,6 +77,8 @@ struct ShownPoll {
     note: Option<String>,
     /// What set the time of the next poll.
     rule: Option<String>,
+    /// Why the failure does not count against the source: `incident` (its host failed as a whole), `own_network`.
+    excused: Option<&'static str>,
 }
 
 impl ShownPoll {
@@ -101,6 +103,7 @@ impl ShownPoll {
             skipped: record.skipped,
             note: record.note,
             rule: record.rule,
+            excused: record.excused.map(|excuse| excuse.name()),
         }
     }
 }
@@ -174,11 +177,14 @@ struct ShownExplanation {
     next: String,
     /// What would change it.
     changes: Vec<String>,
+    /// What is known beyond the source: of its host, of our own network, of when it publishes.
+    around: Vec<String>,
 }
 
 impl From<Explanation> for ShownExplanation {
-    fn from(Explanation { status, summary, rule, evidence, next, changes }: Explanation) -> Self {
-        Self { status, summary, rule, evidence, next, changes }
+    fn from(told: Explanation) -> Self {
+        let Explanation { status, summary, rule, evidence, next, changes, around } = told;
+        Self { status, summary, rule, evidence, next, changes, around }
     }
 }
 

@@ -6,7 +6,7 @@ use gleaner_core::time::Time;
 
 use super::paging::{self, Asked, Head, Pager, ROWS};
 use super::sources::start_of;
-use super::words::grouped;
+use super::words::{grouped, relative, sentence};
 use super::{Oops, Page, Shell, Visit};
 use crate::service::{Host, HostOrder, Sorted, Turn};
 
@@ -47,6 +47,10 @@ struct Row {
     sources: String,
     failing: Option<String>,
     failing_link: Option<String>,
+    /// It fails as a whole.
+    down: bool,
+    /// What is known of it, in words.
+    known: Vec<String>,
     next_due: Option<Time>,
     hold_until: Option<Time>,
     /// Who asks now, until when at the latest.
@@ -108,7 +112,23 @@ fn row(host: Host, now: Time) -> Row {
         // While it is being asked, it is due when that must have ended.
         next_due: host.next_due.filter(|_| asked_by.is_none()),
         hold_until: host.hold_until.filter(|until| *until > now),
+        down: host.memory.incidents.open.is_some(),
+        known: known(&host, now),
         asked_by: asked_by.map(|(owner, until)| (start_of(&owner, 60), until)),
         name: if host.name.is_empty() { "no host".to_owned() } else { host.name },
     }
+}
+
+/// What is known of a host's failures and of how often it may be asked.
+fn known(host: &Host, now: Time) -> Vec<String> {
+    let incident = host.memory.incidents.open.map(|open| {
+        let asked = if open.probe_at > now { relative(open.probe_at, now) } else { "now".to_owned() };
+        format!(
+            "Fails as a whole with {} for {}; nothing is held against its sources; asked again {asked}.",
+            open.kind,
+            now.since(open.since)
+        )
+    });
+    let paced = host.memory.pace.in_words().map(|words| sentence(&words));
+    incident.into_iter().chain(paced).collect()
 }

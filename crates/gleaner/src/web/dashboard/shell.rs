@@ -12,7 +12,7 @@ use gleaner_core::health::Status;
 use gleaner_core::time::{Span, Time};
 
 use super::{Oops, assets, words};
-use crate::service::{Actor, By, ServiceError};
+use crate::service::{Actor, By, ServiceError, network_down};
 use crate::web::Web;
 
 /// Somebody who was let in, and looks at a page.
@@ -50,6 +50,7 @@ impl Visit {
             here,
             now: self.web.service.now(),
             speed: hour.as_millis() as f64 / real as f64,
+            network_down: self.web.service.metrics().network_down_since().map(network_down),
         }
     }
 }
@@ -83,6 +84,8 @@ pub(super) struct Shell {
     pub(super) now: Time,
     /// How many seconds of this clock pass in one of the world's.
     pub(super) speed: f64,
+    /// What is said while our own network is down.
+    pub(super) network_down: Option<String>,
 }
 
 /// Where the menu leads.

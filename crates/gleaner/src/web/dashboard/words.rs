@@ -151,7 +151,7 @@ impl From<Told> for Change {
         let source = told.source.as_ref();
         let name = source.and_then(|source| source.name.clone().filter(|name| !name.trim().is_empty()));
         let url = source.and_then(|source| source.url.clone()).or_else(|| text("url"));
-        let who = name.or_else(|| url.as_deref().map(short));
+        let who = name.or_else(|| url.as_deref().map(short)).or_else(|| text("host"));
         let (what, tone, until) = match told.kind.as_str() {
             "source.failing" => ("fails", "failing", None),
             "source.quarantined" if until.is_some() => ("set aside until", "quarantined", until),
@@ -160,6 +160,13 @@ impl From<Told> for Change {
             "source.disabled" => ("disabled", "disabled", None),
             "source.enabled" => ("enabled again", "healthy", None),
             "source.dormant" => ("asked only now and then, until", "quarantined", until),
+            "source.excused" => ("was not to blame", "healthy", None),
+            "host.down" => ("fails as a whole", "quarantined", None),
+            "host.back" => ("is back", "healthy", None),
+            "host.given_up" => ("has failed for too long", "failing", None),
+            "host.paced" => ("limits how often it is asked", "failing", None),
+            "network.down" => ("is down", "quarantined", None),
+            "network.back" => ("is back", "healthy", None),
             "import.finished" => ("finished", "healthy", None),
             _ => ("", "", None),
         };
@@ -171,6 +178,7 @@ impl From<Told> for Change {
                 .map(|source| format!("/sources/{}", source.id)),
             who: match (&*told.kind, who) {
                 ("import.finished", _) => "Import".to_owned(),
+                ("network.down" | "network.back", _) => "Our own network".to_owned(),
                 (_, Some(who)) if known => who,
                 (kind, Some(who)) => format!("{who}: {kind}"),
                 (kind, None) => kind.to_owned(),

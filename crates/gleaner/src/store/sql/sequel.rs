@@ -1,0 +1,129 @@
+//! What a poll means for others than its own source: its host's memory, failures taken back, sources released.
+//!
+//! Nearly every poll means nothing, and then nothing here runs; so what does runs one by one.
+
+use gleaner_core::health::Decision;
+use gleaner_core::incident::TakenBack;
+use gleaner_core::judgement::{self, Excuse, HostMemory};
+use gleaner_core::schedule::{Next, Why};
+use gleaner_core::time::Time;
+use sqlx::Row as _;
+
+use super::claim::settle_hosts;
+use super::commit::insert_events;
+use super::state::{HEALTH, assignments, push_health};
+use super::{Query, Tx, ms, with_values};
+use crate::store::{Lease, NewEvent, Sequel};
+
+/// So many sources of a host are drawn anew at once; more than these are simply asked one after the other.
+const RELEASED: i64 = 10_000;
+
+/// Writes what follows, each under the lease and at the time of what it follows from.
+pub(super) async fn write(
+    tx: &mut Tx,
+    sequels: impl Iterator<Item = (Lease, Time, &Sequel)>,
+) -> sqlx::Result<()> {
+    for (lease, at, sequel) in sequels {
+        if let Some(memory) = &sequel.memory {
+            remember(tx, lease, memory, sequel.lift_hold).await?;
+        }
+        let mut taken_back: Vec<&TakenBack> = sequel.taken_back.iter().collect();
+        // In one order everywhere, so that two workers do not wait for each other.
+        taken_back.sort_by_key(|taken| taken.asked.source);
+        for taken in taken_back {
+            take_back(tx, taken, sequel.excuse.unwrap_or(Excuse::Incident), at).await?;
+        }
+        if let Some(release) = &sequel.release {
+            release_sources(tx, lease.host_id, release, at).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps what is known of a host; of a calm one that is nothing.
+async fn remember(tx: &mut Tx, lease: Lease, memory: &HostMemory, lift_hold: bool) -> sqlx::Result<()> {
+    let kept = HostMemory { latest_success: None, ..memory.clone() };
+    let kept = (kept != HostMemory::default()).then(|| serde_json::to_string(&kept).unwrap_or_default());
+    let mut query = Query::new("UPDATE hosts SET memory = ");
+    query.push_bind(kept);
+    if lift_hold {
+        query.push(", hold_until = NULL");
+    }
+    query.push(" WHERE id = ").push_bind(lease.host_id);
+    query.build().execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Writes a source's health of before over it, unless somebody knows better by now. The fence is raised, so that a
+/// poll which began from what is taken back is discarded.
+async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: Excuse, at: Time) -> sqlx::Result<()> {
+    let columns = format!("source_id, {HEALTH}");
+    let mut query = with_values(&columns, std::slice::from_ref(taken), |list, taken| {
+        list.push_bind(taken.asked.source);
+        push_health(list, &taken.health, Some(taken.next_poll_at));
+    });
+    query.push("UPDATE source_state SET fence = source_state.fence + 1, ").push(assignments(HEALTH));
+    query.push(" FROM v WHERE source_state.source_id = v.source_id AND source_state.fence = ");
+    query.push_bind(taken.asked.fence);
+    query.push(" AND source_state.last_polled_at = v.last_polled_at RETURNING source_state.host_id");
+    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(()) };
+    settle_hosts(tx, &[row.try_get(0)?]).await?;
+    mark_polls(tx, taken.asked.source, (taken.first_at, taken.last_at), excuse).await?;
+    match taken.event() {
+        Some(_) => correct(tx, taken, at).await,
+        None => Ok(()),
+    }
+}
+
+/// Failures of a source in that time stay in its history, marked.
+pub(super) async fn mark_polls(
+    tx: &mut Tx,
+    source_id: i64,
+    (from, to): (Time, Time),
+    excuse: Excuse,
+) -> sqlx::Result<()> {
+    let mut query = Query::new("UPDATE polls SET excused = ");
+    query.push_bind(excuse.name()).push(" WHERE source_id = ").push_bind(source_id);
+    query.push(" AND outcome = 'failed' AND last_at BETWEEN ").push_bind(ms(from));
+    query.push(" AND ").push_bind(ms(to)).build().execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Tells that what was told of a source is taken back.
+async fn correct(tx: &mut Tx, taken: &TakenBack, at: Time) -> sqlx::Result<()> {
+    let mut query = Query::new("SELECT url FROM sources WHERE id = ");
+    let row = query.push_bind(taken.asked.source).build().fetch_one(&mut **tx).await?;
+    let decision = Decision {
+        health: taken.health.clone(),
+        next: Some(Next { at: taken.next_poll_at, why: Why::Incident }),
+        host_hold_until: None,
+        events: taken.event().into_iter().collect(),
+    };
+    let events = NewEvent::of_decision(taken.asked.source, row.try_get(0)?, &decision);
+    insert_events(tx, &events.into_iter().map(|event| (event, at)).collect::<Vec<_>>()).await
+}
+
+/// Makes a host's sources due over a stretch of time: those that waited, and where it says so those that fail alike.
+async fn release_sources(
+    tx: &mut Tx,
+    host_id: i64,
+    release: &judgement::Release,
+    now: Time,
+) -> sqlx::Result<()> {
+    let over = i64::try_from(release.over.as_millis()).unwrap_or(i64::MAX).max(1);
+    // A large prime strews neighbours over the whole stretch; the time makes it another order each time.
+    let drawn = format!("{} + (source_id * 15485863 + {}) % {over}", ms(now), ms(now).rem_euclid(over));
+    let mut query = Query::new(format!(
+        "UPDATE source_state SET next_poll_at = {drawn}, \
+         retry_at = CASE WHEN retry_at IS NULL THEN NULL ELSE {drawn} END WHERE source_id IN \
+         (SELECT source_id FROM source_state WHERE host_id = "
+    ));
+    query.push_bind(host_id).push(" AND (next_poll_at <= ").push_bind(ms(now));
+    if let Some(kind) = release.failing_with {
+        query.push(" OR (failing_since IS NOT NULL AND last_error_type = ").push_bind(kind.name());
+        query.push(" AND next_poll_at > ").push_bind(ms(now) + over).push(")");
+    }
+    query.push(") ORDER BY next_poll_at LIMIT ").push(RELEASED).push(")");
+    query.build().execute(&mut **tx).await?;
+    Ok(())
+}

@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test setup check docs unit openapi reference book dist deb fuzz fuzz-api hostile hostile-bodies rebinding bench bench-api bench-claim bench-rivals year clean
+.PHONY: help test setup check docs unit openapi reference book dist deb fuzz fuzz-api hostile hostile-urls hostile-bodies rebinding bench bench-api bench-claim bench-rivals year clean
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -40,11 +40,14 @@ fuzz-api: setup ## The API against its own document, 50,000 requests on each dat
 	SCHEMATHESIS_EXAMPLES=1200 SCHEMATHESIS_SEED=$(or $(SEED),2) scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says
 
 hostile: ## A hostile world at full length: every spelling of a private target, rebinding, bodies that mean harm
-	cargo test --locked --package gleaner --test gleaner -- hostile::fields:: hostile::polls:: hostile::seeds::
+	$(MAKE) --no-print-directory hostile-urls
 	$(MAKE) --no-print-directory rebinding
 	$(MAKE) --no-print-directory hostile-bodies
 
-rebinding: ## 10,000 fetches of names that point outside and inside by turns; ends with one line of figures
+hostile-urls: ## Every spelling of a private target in every field that takes a URL; ends with one line of figures
+	scripts/figures hostile::fields:: hostile::polls::
+
+rebinding: ## 10,000 fetches of names that point outside and inside by turns; the same
 	REBINDING_FETCHES=$(or $(FETCHES),10000) scripts/figures hostile::rebinding::a_name_that_changes_its_mind_never_leads_inside
 
 hostile-bodies: ## Bodies that mean harm, through the engine, in a process whose memory is measured; the same

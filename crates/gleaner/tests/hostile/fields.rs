@@ -5,8 +5,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::canary::Canary;
-use super::spellings;
 use super::world::INTERNET;
+use super::{spellings, tell_refused};
 use crate::api::client::{Answer, Api};
 use crate::support::http::{Reply, Server};
 use crate::support::sqlite;
@@ -52,6 +52,7 @@ async fn no_spelling_can_be_stored() {
     }
     assert_eq!((api.db.count("sources").await, api.db.count("webhooks").await), (1, 1));
     canary.met_nobody().await;
+    tell_refused("saved", all.len(), 6 * all.len());
 }
 
 #[tokio::test]
@@ -71,6 +72,7 @@ async fn no_spelling_gets_in_by_a_list() {
     }
     assert_eq!(api.db.count("sources").await, 0);
     canary.met_nobody().await;
+    tell_refused("lists", all.len(), 2 * all.len());
 }
 
 /// Looks, finds, imports and previews: whatever asks at once.
@@ -79,7 +81,8 @@ async fn no_spelling_is_asked_for_by_the_service() {
     let (api, canary) = (api().await, Canary::start().await);
     let good = api.post("/sources", json!({ "url": "https://a.example/feed" })).await;
     let good = good.is(201)["id"].as_i64().unwrap();
-    for url in &spellings::all(canary.port()) {
+    let all = spellings::all(canary.port());
+    for url in &all {
         let by = api.by();
         is_refused(&by.try_url(url).await.unwrap_err(), "try", url);
         is_refused(&by.look_at(url).await.unwrap_err(), "look", url);
@@ -90,6 +93,7 @@ async fn no_spelling_is_asked_for_by_the_service() {
     }
     assert_eq!(api.db.count("sources").await, 1);
     canary.met_nobody().await;
+    tell_refused("service", all.len(), 5 * all.len());
 }
 
 /// What the command line does without a database.
@@ -97,12 +101,14 @@ async fn no_spelling_is_asked_for_by_the_service() {
 async fn no_spelling_is_asked_for_by_a_command() {
     let (api, canary) = (api().await, Canary::start().await);
     let config = api.service.config();
-    for url in &spellings::all(canary.port()) {
+    let all = spellings::all(canary.port());
+    for url in &all {
         is_refused(&try_url(config, url).await.unwrap_err(), "try", url);
         is_refused(&extract_url(config, url).await.unwrap_err(), "extract", url);
         is_refused(&links_at(config, url, None).await.unwrap_err(), "links", url);
     }
     canary.met_nobody().await;
+    tell_refused("commands", all.len(), 3 * all.len());
 }
 
 /// The same by the binary itself, for some.
@@ -177,6 +183,7 @@ async fn no_page_leads_inside() {
     }
     assert_eq!(api.db.count("sources").await, 0);
     canary.met_nobody().await;
+    tell_refused("pages", all.len(), 4 * all.len());
 }
 
 /// A webhook's target that is moved is not gone after, and one that was stored before the guard was closed is not met.
@@ -194,7 +201,8 @@ async fn no_webhook_leads_inside() {
         assert_eq!(error, format!("redirect {status}, which is not followed; name its target"));
     }
     let hook = api.post("/webhooks", json!({ "url": "https://a.example/" })).await.is(201)["id"].clone();
-    for url in spellings::all(canary.port()) {
+    let all = spellings::all(canary.port());
+    for url in &all {
         let text = url.replace('\'', "''").replace('\0', "");
         api.db.behind_its_back(&format!("UPDATE webhooks SET url = '{text}' WHERE id = {hook}")).await;
         let told = api.post(&format!("/webhooks/{hook}/test"), Value::Null).await;
@@ -203,4 +211,5 @@ async fn no_webhook_leads_inside() {
         assert!(refused, "{url:?}: {}", told.text);
     }
     canary.met_nobody().await;
+    tell_refused("webhooks", all.len(), all.len() + 5);
 }

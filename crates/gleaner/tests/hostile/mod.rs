@@ -13,6 +13,11 @@ mod seeds;
 mod spellings;
 mod world;
 
+/// Tells that so many spellings were tried at a place, and that nobody was met.
+fn tell_refused(place: &str, spellings: usize, tries: usize) {
+    tell(&serde_json::json!({ "at": place, "spellings": spellings, "tries": tries, "connections": 0 }));
+}
+
 /// Tells what was measured, as one line that `scripts/figures` finds.
 fn tell(figures: &serde_json::Value) {
     println!("FIGURES {figures}");

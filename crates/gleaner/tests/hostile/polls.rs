@@ -9,8 +9,8 @@ use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 
 use super::canary::Canary;
-use super::spellings;
 use super::world::World;
+use super::{spellings, tell_refused};
 use crate::support::dns::{Answer, Dns};
 use crate::support::http::{Reply, Server};
 use crate::support::sqlite;
@@ -51,15 +51,15 @@ impl World {
 #[tokio::test]
 async fn no_stored_spelling_is_polled() {
     let canary = Canary::start().await;
+    let spelled = spellings::all(canary.port());
     for kind in [Kind::Feed, Kind::Website, Kind::Watchlist] {
         let mut world = World::new(sqlite().await, &[], &Outside::default()).await;
-        let all: Vec<Stored> = spellings::all(canary.port())
-            .iter()
-            .map(|url| stored(&url.replace('\0', ""), kind, world.now()))
-            .collect();
+        let all: Vec<Stored> =
+            spelled.iter().map(|url| stored(&url.replace('\0', ""), kind, world.now())).collect();
         world.are_blocked(&all).await;
     }
     canary.met_nobody().await;
+    tell_refused("polls", spelled.len(), 3 * spelled.len());
 }
 
 #[tokio::test]
@@ -91,6 +91,7 @@ async fn no_redirect_of_any_status_leads_inside() {
     }
     assert_eq!(server.requests().len(), 5 * count);
     canary.met_nobody().await;
+    tell_refused("redirects", count, 5 * count);
 }
 
 #[tokio::test]
@@ -134,6 +135,7 @@ async fn no_name_leads_inside() {
     }
     world.are_blocked(&all).await;
     canary.met_nobody().await;
+    tell_refused("names", inside.len(), all.len());
 }
 
 /// The links of an index, and of a feed whose entries are read on their own pages.
@@ -189,6 +191,7 @@ async fn no_article_is_read_inside() {
     assert_eq!(posts.len(), all.len(), "each entry of the feed is a post");
     assert!(posts.iter().all(|post| post.source_id == feed && post.content.body.starts_with("Summary ")));
     canary.met_nobody().await;
+    tell_refused("articles", all.len(), again.len() + given_up.len());
 }
 
 /// A robots.txt that is moved inside is none, and the page beside it is read.
@@ -221,4 +224,5 @@ async fn no_robots_txt_is_read_inside() {
         assert_eq!(world.last_poll(id).await.record.outcome, "fetched");
     }
     canary.met_nobody().await;
+    tell_refused("robots.txt", count, count);
 }

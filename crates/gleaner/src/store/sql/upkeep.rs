@@ -17,7 +17,7 @@ use crate::store::{
 
 /// How many times as long as for anything else is waited for what may touch very many rows.
 const LONG: u32 = 10;
-/// When what was overdue was spread last.
+/// When what was overdue was spread last, in `meta`.
 const POLLS_SPREAD: &str = "polls_spread_at";
 /// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";

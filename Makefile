@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean fuzz hostile hostile-urls hostile-bodies rebinding
+.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean fuzz hostile hostile-urls hostile-bodies rebinding scale
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -65,6 +65,9 @@ hostile-bodies: ## Bodies that mean harm, through the engine, in a process whose
 
 fuzz: ## Each fuzz target RUNS times (5,000,000); needs cargo-fuzz; ends with one line of figures
 	scripts/fuzz $(or $(RUNS),5000000)
+
+scale: ## Workers, API nodes, PostgreSQL and NATS as processes, in trouble for 300 rounds (ROUNDS=n), and 4 workers against 1
+	SCALE_ROUNDS=$(or $(ROUNDS),300) SCALE_THROUGHPUT=1 cargo test --release --locked --package gleaner --test gleaner -- --nocapture --test-threads 1 scale::
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop: cold, unchanged, one new entry
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml

@@ -18,6 +18,7 @@ mod kill;
 mod links;
 mod long_run;
 mod readme;
+mod scale;
 mod scenarios;
 mod store_contract;
 mod support;

@@ -302,6 +302,37 @@ CREATE TABLE tokens (
     UNIQUE (user_id, kind, name)
 );
 
+-- The processes that serve from this database, as they last told.
+CREATE TABLE workers (
+    name               TEXT   PRIMARY KEY,
+    role               TEXT   NOT NULL,
+    version            TEXT   NOT NULL,
+    started_at         BIGINT NOT NULL,
+    seen_at            BIGINT NOT NULL,
+    hosts              BIGINT NOT NULL,
+    polls              BIGINT NOT NULL,
+    posts              BIGINT NOT NULL,
+    polls_per_hour     BIGINT NOT NULL,
+    due_lag_ms         BIGINT,
+    network_down_since BIGINT
+);
+
+-- Where events are streamed to. Those up to last_seq are with the broker; made and broker_seq are what it said of its own
+-- stream. A lease lets one process at a time send.
+CREATE TABLE streams (
+    name          TEXT   PRIMARY KEY,
+    origin        TEXT   NOT NULL,
+    last_seq      BIGINT NOT NULL DEFAULT 0,
+    made          BIGINT,
+    broker_seq    BIGINT NOT NULL DEFAULT 0,
+    sent          BIGINT NOT NULL DEFAULT 0,
+    sent_at       BIGINT,
+    failing_since BIGINT,
+    error         TEXT,
+    lease_owner   TEXT,
+    lease_until   BIGINT
+);
+
 -- Answers to requests that must not be carried out twice; no status: it is still under way.
 CREATE TABLE idempotency (
     user_id    BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,

@@ -7,7 +7,6 @@ use tokio::sync::Semaphore;
 
 use super::poll::{Turn, poll};
 use super::record::Shared;
-use super::scheduler::HEARTBEAT;
 use super::{Context, Inner};
 use crate::store::{Claim, ClaimRequest, Lease, Release, StoreError};
 
@@ -64,8 +63,7 @@ impl Poller {
             }
         };
         let mut polling = std::pin::pin!(polling);
-        let clock = &self.inner.cx.clock;
-        let heartbeat = clock.real(clock.meanwhile(HEARTBEAT));
+        let heartbeat = self.inner.cx.clock.real(self.inner.cx.heartbeat());
         loop {
             tokio::select! {
                 polled = &mut polling => return polled,

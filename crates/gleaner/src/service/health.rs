@@ -152,6 +152,9 @@ impl By<'_> {
     pub async fn metrics_text(&self) -> Result<String, ServiceError> {
         let counts = self.status_counts().await?;
         let named: Vec<(&str, u64)> = counts.iter().map(|(status, count)| (status.name(), *count)).collect();
-        Ok(self.metrics.render(&named))
+        let workers = self.workers().await?;
+        let stream = self.stream().await?.map(|stream| stream.measured()).unwrap_or_default();
+        let workers = super::workers::measured(&workers);
+        Ok(format!("{}{workers}{stream}", self.metrics.render(&named)))
     }
 }

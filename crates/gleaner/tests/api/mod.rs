@@ -16,6 +16,7 @@ mod signs;
 mod sources;
 mod trouble;
 mod webhooks;
+mod workers;
 
 /// Makes two tests of each, one a database.
 macro_rules! on_both {

@@ -6,7 +6,9 @@ mod held;
 mod lists;
 mod outgoing;
 mod sources;
+mod streams;
 mod upkeep;
+mod workers;
 
 use std::collections::HashMap;
 

@@ -19,8 +19,10 @@ mod sequel;
 mod signs;
 mod sources;
 mod state;
+mod streams;
 mod upkeep;
 mod webhooks;
+mod workers;
 
 use std::time::Duration;
 

@@ -93,7 +93,9 @@ fn run_child(arguments: &[&str]) -> Result<(), Failed> {
             let ended = gleaner::cli::main(["gleaner", "serve"].map(Into::into), std::env::vars_os());
             if ended == ExitCode::SUCCESS { Ok(()) } else { Err("gleaner serve has failed".into()) }
         }
-        ["farm", feeds, urls] => grounds::serve(feeds.parse()?, Path::new(urls)),
+        ["farm", feeds, entries, urls] => {
+            grounds::serve(feeds.parse()?, entries.parse()?, Path::new(urls))
+        }
         ["gleaner", urls, database] => runtime()?
             .block_on(async { child::obey(subject::Gleaner::open(&lines(urls)?, database).await?).await }),
         ["bare", urls, database] => {

@@ -16,6 +16,8 @@ use crate::subject::source;
 
 /// How many feeds the farm has; each is followed by several sources.
 const FEEDS: u32 = 10_000;
+/// How many entries a feed has, about: with more the file would be larger than many a disk.
+const ENTRIES: u32 = 5;
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(10);
 /// The farm publishes one more entry in each feed after so many looks.
@@ -47,7 +49,7 @@ impl Drop for Serving {
 pub(crate) fn run(sources: usize, minutes: u64) -> Result<bool, Failed> {
     let directory = tempfile::tempdir()?;
     let (urls, database) = (directory.path().join("urls"), directory.path().join("gleaner.db"));
-    let grounds = Grounds::start(FEEDS, &urls)?;
+    let grounds = Grounds::with_entries(FEEDS, ENTRIES, &urls)?;
     let urls: Vec<String> = std::fs::read_to_string(&urls)?.lines().map(str::to_owned).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(fill(&database, &urls, sources))?;

@@ -19,32 +19,44 @@ use crate::store::Lease;
 /// How often at least it is looked whether a lease still holds.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Leases by host, each with its end.
+/// Leases by host.
 #[derive(Default)]
-pub(super) struct Leases(Mutex<HashMap<i64, (Lease, Time)>>);
+pub(super) struct Leases(Mutex<HashMap<i64, Held>>);
+
+struct Held {
+    lease: Lease,
+    until: Time,
+    /// For a person who waits for it, and who goes on waiting while the engine stops.
+    by_hand: bool,
+}
 
 impl Leases {
     /// A lease is ours until then.
     pub(super) fn take(&self, lease: Lease, until: Time) {
-        self.lock().insert(lease.host_id, (lease, until));
+        self.lock().insert(lease.host_id, Held { lease, until, by_hand: false });
+    }
+
+    /// The same for a poll by hand.
+    pub(super) fn take_by_hand(&self, lease: Lease, until: Time) {
+        self.lock().insert(lease.host_id, Held { lease, until, by_hand: true });
     }
 
     /// A lease is done with.
     pub(super) fn drop_one(&self, lease: Lease) {
         let mut leases = self.lock();
-        if leases.get(&lease.host_id).is_some_and(|(ours, _)| *ours == lease) {
+        if leases.get(&lease.host_id).is_some_and(|held| held.lease == lease) {
             leases.remove(&lease.host_id);
         }
     }
 
-    /// All of them.
+    /// All but those of polls by hand, which renew their own: nobody else knows whether they still are.
     pub(super) fn all(&self) -> Vec<Lease> {
-        self.lock().values().map(|(lease, _)| *lease).collect()
+        self.lock().values().filter(|held| !held.by_hand).map(|held| held.lease).collect()
     }
 
-    /// All of them, which are not ours any more.
+    /// All but those of polls by hand; they are not ours any more.
     pub(super) fn drain(&self) -> Vec<Lease> {
-        self.lock().drain().map(|(_, (lease, _))| lease).collect()
+        self.lock().extract_if(|_, held| !held.by_hand).map(|(_, held)| held.lease).collect()
     }
 
     /// Of those that were asked after, these are kept until then; the rest is lost, and told.
@@ -53,12 +65,12 @@ impl Leases {
         let mut leases = self.lock();
         let mut lost = Vec::new();
         for lease in asked {
-            let Some((ours, end)) = leases.get_mut(&lease.host_id).filter(|(ours, _)| ours == lease) else {
+            let Some(held) = leases.get_mut(&lease.host_id).filter(|held| held.lease == *lease) else {
                 // It was given back meanwhile.
                 continue;
             };
-            if kept.contains(&(ours.host_id, ours.fence)) {
-                *end = until;
+            if kept.contains(&(lease.host_id, lease.fence)) {
+                held.until = until;
             } else {
                 lost.push(*lease);
                 leases.remove(&lease.host_id);
@@ -100,10 +112,10 @@ impl Leases {
     }
 
     fn end(&self, lease: Lease) -> Option<Time> {
-        self.lock().get(&lease.host_id).filter(|(ours, _)| *ours == lease).map(|(_, end)| *end)
+        self.lock().get(&lease.host_id).filter(|held| held.lease == lease).map(|held| held.until)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<i64, (Lease, Time)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<i64, Held>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -132,6 +144,8 @@ mod tests {
         leases.lost(newer, &clock).await;
         assert_eq!(leases.while_held(newer, &clock, async { 1 }).await, None, "not a step more");
         assert_eq!(leases.while_held(first, &clock, async { 1 }).await, Some(1));
-        assert_eq!(leases.drain().len(), 2);
+        leases.take_by_hand(second, at(60));
+        assert_eq!(leases.drain(), [first], "a person goes on waiting");
+        assert!(leases.holds(second, at(59)) && leases.all().is_empty());
     }
 }

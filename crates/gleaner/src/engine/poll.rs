@@ -57,6 +57,14 @@ pub(super) struct Polled {
     pub(super) stored: bool,
 }
 
+impl Polled {
+    /// The lease ran out before there was an answer: whoever has the host now asks, and nothing is left to give back.
+    pub(super) fn broken_off(url: &str) -> Self {
+        tracing::warn!(url = %Shown(url), "a lease ran out before there was an answer; it is asked again");
+        Self { released: true, stored: false }
+    }
+}
+
 /// Polls one claimed source. Whatever happens on the way, exactly one outcome is committed; only a store failure
 /// returns early, and then the lease runs out and the source is due again. The host is given back with the commit
 /// where its turn ends so, and where the host asks for it.
@@ -71,7 +79,10 @@ pub(super) async fn poll(
     if let Some(due) = source.next_poll_at {
         metrics.due_lag_seconds.observe(inner.cx.clock.now().since(due).as_millis() as f64 / 1000.0);
     }
-    let attempt = attempt(inner, &source, turn.many).await;
+    let asking = attempt(inner, &source, turn.many);
+    let Some(attempt) = inner.leases.while_held(turn.lease, &*inner.cx.clock, asking).await else {
+        return Ok(Polled::broken_off(&source.settings.url));
+    };
     metrics.polled(outcome_name(&attempt.outcome), attempt.duration, attempt.bytes);
     // The next host is asked while this poll is recorded.
     drop(permit);

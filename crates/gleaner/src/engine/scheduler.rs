@@ -321,17 +321,9 @@ async fn work(inner: Arc<Inner>, claim: Claim, probe: bool) {
         };
         let last = due.peek().is_none() || memory.one_at_a_time();
         let turn = Turn { lease, many, last, delay };
-        let polling = async {
-            match work {
-                Work::Source(source) => poll::poll(&inner, permit, turn, &mut memory, *source).await,
-                Work::Article(work) => {
-                    article::article(&inner, permit, turn, &host, &mut memory, *work).await
-                }
-            }
-        };
-        let Some(polled) = inner.leases.while_held(lease, &*inner.cx.clock, polling).await else {
-            tracing::warn!(host, "a lease ran out before its host was done; whoever has it now goes on");
-            return done(&inner, lease);
+        let polled = match work {
+            Work::Source(source) => poll::poll(&inner, permit, turn, &mut memory, *source).await,
+            Work::Article(work) => article::article(&inner, permit, turn, &host, &mut memory, *work).await,
         };
         match polled {
             Ok(polled) => released = polled.released,

@@ -89,15 +89,13 @@ fn serve(server: &Server, cases: &[Case]) {
 /// Runs the engine in a process of its own. It asks for each round's bodies before it polls them.
 fn run_child(places: &Path, server: &Server, cases: &[Case]) -> Vec<Value> {
     let name = "hostile::bodies::parent::every_body_ends_as_it_should";
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(PLACES, places)
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture"]).env(PLACES, places);
+    if std::env::var_os("HOSTILE_PLAIN_ALLOCATOR").is_none() {
         // What is freed is given back at once, so that each round is measured by itself.
-        .envs([("MALLOC_MMAP_THRESHOLD_", "131072"), ("MALLOC_TRIM_THRESHOLD_", "131072")])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+        command.envs([("MALLOC_MMAP_THRESHOLD_", "131072"), ("MALLOC_TRIM_THRESHOLD_", "131072")]);
+    }
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut asked = child.stdin.take().unwrap();
     let mut told = Vec::new();
     for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {

@@ -75,7 +75,7 @@ pub struct HostOverride {
     pub poll_delay: Option<Span>,
     /// How many of its sources are asked at once; at least 1.
     pub concurrency: u32,
-    /// What counts as one host; none: as [`Judgement::scope`] says.
+    /// What counts as one host; none: as `judgement.scope` says.
     pub scope: Option<HostScope>,
 }
 

@@ -61,7 +61,8 @@ pub struct Evidence {
 }
 
 /// A time for people: `2026-11-15 08:00 UTC`.
-struct When(Time);
+#[derive(Debug, Clone, Copy)]
+pub struct When(pub Time);
 
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,7 +84,7 @@ pub fn explain(
 ) -> Explanation {
     Explanation {
         status: at.health.status(),
-        summary: summary(at, now),
+        summary: summary(at, around.why, now),
         rule: rule(at),
         evidence: evidence.iter().map(ToString::to_string).collect(),
         next: next(at, next_poll_at, around.why, now),
@@ -135,8 +136,20 @@ impl fmt::Display for Evidence {
     }
 }
 
-fn summary(at: &Situation<'_>, now: Time) -> String {
+fn summary(at: &Situation<'_>, why: Option<Why>, now: Time) -> String {
     let health = at.health;
+    let asked = health.last_success_at.map_or(String::new(), |at| format!("; last polled well {}", When(at)));
+    match (health.status(), why) {
+        (Status::Healthy, Some(Why::Incident)) => {
+            return format!(
+                "Waiting for its host, which fails as a whole; nothing is held against it{asked}."
+            );
+        }
+        (Status::Healthy, Some(Why::OwnNetwork)) => {
+            return format!("Waiting for our own network; nothing is held against it{asked}.");
+        }
+        _ => {}
+    }
     match (health.status(), &health.failing, &health.quarantine) {
         (Status::Disabled, ..) => {
             match health.disabled.as_ref().and_then(|disabled| disabled.reason.as_deref()) {

@@ -12,6 +12,7 @@ mod demo;
 mod direction;
 mod faults;
 mod fetch;
+mod hostile;
 #[cfg(feature = "test-faults")]
 mod kill;
 mod links;

@@ -72,6 +72,7 @@ impl By<'_> {
 
 /// What is said of our own network while it is down.
 pub fn network_down(since: Time) -> String {
+    let since = gleaner_core::explain::When(since);
     format!(
         "Our own network seems to be down: nothing has answered since {since}. Nothing is held against any source, and \
          polling goes on by itself when something answers again."

@@ -22,7 +22,7 @@ mod history;
 mod hosts;
 mod import;
 mod import_jobs;
-mod jwt;
+pub mod jwt;
 mod keys;
 mod links;
 mod lists;

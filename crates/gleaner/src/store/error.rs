@@ -86,13 +86,11 @@ pub enum StoreError {
         /// The driver's error.
         source: sqlx::Error,
     },
-    /// It does not answer.
-    #[error("the database {database} has not answered for {} s; is it there, and the network between?", patience.as_secs())]
+    /// It does not answer, or not in time.
+    #[error("the database {database} does not answer; is it there, and the network between?")]
     Silent {
         /// Which database.
         database: String,
-        /// How long it was waited for.
-        patience: std::time::Duration,
     },
     /// Anything else.
     #[error("the database {database} failed: {source}; `gleaner doctor` looks for the reason")]
@@ -105,11 +103,21 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether it is about the database as a whole, so that trying a part of the work alone is no use.
+    /// Whether it is about the database as a whole, so that trying a part of the work alone is no use. What the database
+    /// says of a statement or a row is not; that it is being stopped, or that somebody else was first, is.
     pub fn is_for_all(&self) -> bool {
         match self {
             Self::ReadOnly { .. } | Self::Locked { .. } | Self::Full { .. } | Self::Silent { .. } => true,
-            Self::Database { source, .. } => source.as_database_error().is_none(),
+            Self::Database { source, .. } => match code(source).as_deref() {
+                // SQLite: an error in a statement, a value too big, a constraint, a mismatch, out of range.
+                Some("1" | "18" | "19" | "20" | "25") => false,
+                // PostgreSQL, by class: unsupported, data, constraints, statements, limits, raised by a function.
+                Some(code) => {
+                    !["0A", "22", "23", "42", "54", "P0"].iter().any(|class| code.starts_with(class))
+                        || code.len() < 5
+                }
+                None => true,
+            },
             _ => false,
         }
     }
@@ -117,18 +125,24 @@ impl StoreError {
     /// Sorts a driver's error by its code, never by its text.
     pub(super) fn from_driver(database: &str, source: sqlx::Error) -> Self {
         let database = database.to_owned();
-        let code =
-            source.as_database_error().and_then(|error| error.code()).map(std::borrow::Cow::into_owned);
-        // SQLite's extended codes keep the primary one in their lowest byte; PostgreSQL's have five characters.
-        let code = code.map(|code| match code.parse::<u32>() {
-            Ok(number) if code.len() < 5 => (number & 0xff).to_string(),
-            _ => code,
-        });
-        match code.as_deref() {
+        if matches!(source, sqlx::Error::PoolTimedOut) {
+            return Self::Silent { database };
+        }
+        match code(&source).as_deref() {
             Some("8" | "25006" | "42501") => Self::ReadOnly { database, source },
             Some("5" | "6" | "55P03") => Self::Locked { database, source },
             Some("13" | "53100") => Self::Full { database, source },
             _ => Self::Database { database, source },
         }
     }
+}
+
+/// A driver's code: of SQLite's the primary one, which extended ones keep in their lowest byte; PostgreSQL's have five
+/// characters.
+fn code(source: &sqlx::Error) -> Option<String> {
+    let code = source.as_database_error()?.code()?.into_owned();
+    Some(match code.parse::<u32>() {
+        Ok(number) if code.len() < 5 => (number & 0xff).to_string(),
+        _ => code,
+    })
 }

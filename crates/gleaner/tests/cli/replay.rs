@@ -67,9 +67,9 @@ fn history() -> String {
 fn prepared(run: &dyn Fn(&[&str]) -> super::Run, url: &str) {
     run(&["add", "https://well.example/feed", "--interval", "60"]).ok();
     run(&["add", DEAD, "--interval", "60"]).ok();
-    // A server would poll them meanwhile.
+    // A server polls them meanwhile.
     run(&["disable", "1", "2"]).ok();
-    sql(url, &history());
+    sql(url, &format!("DELETE FROM polls; {}", history()));
 }
 
 fn tells_what_would_have_been_different(site: &Site) {

@@ -58,7 +58,7 @@ async fn a_wire_that_swallows_everything_is_given_up() {
     let line = Line::to(&server).await;
     let mut site = Site::with(&line.url(), Duration::from_secs(1)).await;
     line.set(Wire::Silent);
-    site.log.says("has not answered for 1 s; is it there, and the network between?").await;
+    site.log.says("does not answer; is it there, and the network between?").await;
     line.set(Wire::Whole);
     // The old connections stay silent; only new ones lead anywhere.
     site.agrees().await;

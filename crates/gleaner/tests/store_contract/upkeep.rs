@@ -7,6 +7,7 @@ on_both!(
     the_full_text_forgets_what_is_gone,
     a_jump_of_the_clock_is_spread,
     a_clock_that_is_set_back_leaves_nobody_waiting,
+    a_spread_by_a_clock_that_was_ahead_is_taken_back,
     clean_up_deletes_what_is_old_and_linked_to_nothing,
     clean_up_of_history_goes_round,
     articles_keep_their_posts,
@@ -89,6 +90,19 @@ async fn a_clock_that_is_set_back_leaves_nobody_waiting(db: Database) {
         );
     }
     assert_eq!(db.store.claim(&request(now + minutes(30))).await.unwrap().len(), 1, "and its host knows");
+}
+
+async fn a_spread_by_a_clock_that_was_ahead_is_taken_back(db: Database) {
+    let id = add(&db, &[feed("a.example", "feed")]).await[0];
+    let (within, longest, lease) = (minutes(60), Span::from_days(366), minutes(2));
+    let tomorrow = start() + Span::from_days(1);
+    db.store.spread(&Spread { now: tomorrow, within, longest, lease, overdue: true }).await.unwrap();
+    let after = db.store.source(id).await.unwrap().next_poll_at.unwrap().since(tomorrow);
+    assert!(after < within);
+    for overdue in [false, true] {
+        db.store.spread(&Spread { now: start(), within, longest, lease, overdue }).await.unwrap();
+        assert_eq!(db.store.source(id).await.unwrap().next_poll_at, Some(start() + after));
+    }
 }
 
 async fn clean_up_deletes_what_is_old_and_linked_to_nothing(db: Database) {

@@ -120,6 +120,12 @@ impl Reply {
         self
     }
 
+    /// All that it sends, where that is all it does.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        let sent = |step| if let Step::Send(bytes) = step { bytes } else { Vec::new() };
+        self.steps().into_iter().flat_map(sent).collect()
+    }
+
     fn steps(self) -> Vec<Step> {
         if self.status == 0 {
             return self.steps;

@@ -74,7 +74,7 @@ impl Sql {
         let patience = patience.saturating_mul(times);
         tokio::time::timeout(patience, work)
             .await
-            .unwrap_or_else(|_| Err(StoreError::Silent { database: self.database.clone(), patience }))
+            .unwrap_or_else(|_| Err(StoreError::Silent { database: self.database.clone() }))
     }
 
     async fn begin(&self) -> Result<Tx> {

@@ -15,9 +15,11 @@ use crate::store::{
     SourceOrder, Spread, Turn, Upkeep,
 };
 
-/// Where clean-up of the history goes on, in `meta`.
 /// How many times as long as for anything else is waited for what may touch very many rows.
 const LONG: u32 = 10;
+/// When what was overdue was spread last, in `meta`.
+const POLLS_SPREAD: &str = "polls_spread_at";
+/// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
 
 #[async_trait]
@@ -258,6 +260,7 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
         touched += lifted.rows_affected();
     }
     touched += set_back(tx, now, ms(spread.now + spread.lease)).await?;
+    touched += take_back_spread(tx, spread).await?;
     // A large prime strews neighbours over the whole span.
     let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX).max(1);
     let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
@@ -294,6 +297,26 @@ async fn set_back(tx: &mut Tx, now: i64, ahead: i64) -> sqlx::Result<u64> {
         .push(" AND next_try_at > ")
         .push_bind(now);
     Ok(touched + query.build().execute(&mut **tx).await?.rows_affected())
+}
+
+/// What was spread by a clock that was ahead, and not polled since, is due as long after now as it was after that spread.
+async fn take_back_spread(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
+    let now = ms(spread.now);
+    let mut query = Query::new("SELECT value FROM meta WHERE name = ");
+    let row = query.push_bind(POLLS_SPREAD).build().fetch_optional(&mut **tx).await?;
+    let last: Option<i64> = row.and_then(|row| row.get::<String, _>(0).parse().ok());
+    let mut touched = 0;
+    if let Some(last) = last.filter(|last| *last > now) {
+        let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX);
+        let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - ");
+        query.push_bind(last.saturating_sub(now)).push(" WHERE next_poll_at >= ").push_bind(last);
+        query.push(" AND next_poll_at <= ").push_bind(last.saturating_add(within));
+        touched = query.build().execute(&mut **tx).await?.rows_affected();
+    }
+    if spread.overdue || last.is_some_and(|last| last > now) {
+        set_meta(POLLS_SPREAD, &now.to_string()).build().execute(&mut **tx).await?;
+    }
+    Ok(touched)
 }
 
 pub(super) fn set_meta(name: &str, value: &str) -> Query {

@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean
+.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean fuzz hostile hostile-urls hostile-bodies rebinding scale
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -13,7 +13,7 @@ setup: ## Install what the tests need and the machine lacks
 
 check: ## Formatting, and clippy with warnings denied
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked --features gleaner/test-faults -- -D warnings
 
 docs: ## The API documentation, with warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
@@ -46,8 +46,34 @@ sbom: ## All that the binary is made of, as CycloneDX, in target/gleaner.cdx.jso
 fuzz-api: setup ## The API against its own document, 50,000 requests on each database
 	SCHEMATHESIS_EXAMPLES=1200 SCHEMATHESIS_SEED=$(or $(SEED),2) scripts/with-postgres scripts/run-tests the_api_is_what_its_document_says
 
+crash: ## The whole process killed 1,000 times on each database (KILLS=n), and what that lost: a line of JSON each
+	KILLS=$(or $(KILLS),1000) scripts/with-postgres cargo test --release --locked --features gleaner/test-faults --package gleaner --test gleaner -- --nocapture --test-threads 1 a_killed_process_loses_nothing
+
+hostile: ## A hostile world at full length: every spelling of a private target, rebinding, bodies that mean harm
+	$(MAKE) --no-print-directory hostile-urls
+	$(MAKE) --no-print-directory rebinding
+	$(MAKE) --no-print-directory hostile-bodies
+
+hostile-urls: ## Every spelling of a private target in every field that takes a URL; ends with one line of figures
+	scripts/figures hostile::fields:: hostile::polls::
+
+rebinding: ## 10,000 fetches of names that point outside and inside by turns; the same
+	REBINDING_FETCHES=$(or $(FETCHES),10000) scripts/figures hostile::rebinding::a_name_that_changes_its_mind_never_leads_inside
+
+hostile-bodies: ## Bodies that mean harm, through the engine, in a process whose memory is measured; the same
+	scripts/figures hostile::bodies::parent::every_body_ends_as_it_should
+
+fuzz: ## Each fuzz target RUNS times (5,000,000); needs cargo-fuzz; ends with one line of figures
+	scripts/fuzz $(or $(RUNS),5000000)
+
+scale: ## Workers, API nodes, PostgreSQL and NATS as processes, in trouble for 300 rounds (ROUNDS=n), and 4 workers against 1
+	SCALE_ROUNDS=$(or $(ROUNDS),300) SCALE_THROUGHPUT=1 cargo test --release --locked --package gleaner --test gleaner -- --nocapture --test-threads 1 scale::
+
 bench: ## What polls cost, in CPU seconds, beside a bare loop: cold, unchanged, one new entry
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml
+
+soak: ## SOURCES (100,000) polled every minute for MINUTES (60): memory, files and lateness must stay flat; a line of JSON
+	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --soak $(or $(SOURCES),100000) $(or $(MINUTES),60)
 
 bench-api: ## How fast the API lists 50 of 100,000 sources, beside a bare handler
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --api 100000

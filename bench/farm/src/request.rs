@@ -39,8 +39,9 @@ impl<'a> Request<'a> {
         Some(request)
     }
 
-    /// The number in `/feed/12.xml`.
+    /// The number in `/feed/12.xml`, whatever is asked of it.
     pub(crate) fn feed(&self) -> Option<u32> {
-        self.target.strip_prefix("/feed/")?.strip_suffix(".xml")?.parse().ok()
+        let path = self.target.split('?').next()?;
+        path.strip_prefix("/feed/")?.strip_suffix(".xml")?.parse().ok()
     }
 }

@@ -19,8 +19,8 @@ pub(crate) struct Grounds {
 }
 
 /// Serves until its input ends.
-pub(crate) fn serve(feeds: u32, urls: &Path) -> Result<(), Failed> {
-    let farm = Farm::start(Options { feeds, ..Options::default() })?;
+pub(crate) fn serve(feeds: u32, entries: u32, urls: &Path) -> Result<(), Failed> {
+    let farm = Farm::start(Options { feeds, entries, ..Options::default() })?;
     std::fs::write(urls, farm.urls().join("\n"))?;
     println!("ready");
     println!("{}", farm.control());
@@ -31,7 +31,13 @@ pub(crate) fn serve(feeds: u32, urls: &Path) -> Result<(), Failed> {
 impl Grounds {
     /// Starts a farm, which writes its URLs to a file, one a line.
     pub(crate) fn start(feeds: u32, urls: &Path) -> Result<Self, Failed> {
-        let mut process = Child::start(&["farm", &feeds.to_string(), &urls.display().to_string()])?;
+        Self::with_entries(feeds, Options::default().entries, urls)
+    }
+
+    /// The same with so many entries in a feed, about.
+    pub(crate) fn with_entries(feeds: u32, entries: u32, urls: &Path) -> Result<Self, Failed> {
+        let (count, each) = (feeds.to_string(), entries.to_string());
+        let mut process = Child::start(&["farm", &count, &each, &urls.display().to_string()])?;
         let control = process.line()?;
         let mut grounds = Self { _process: process, control, feeds: feeds.into(), entries: 0 };
         grounds.entries = number(&grounds.ask("/expected")?, "entries")?;

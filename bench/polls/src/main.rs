@@ -15,6 +15,7 @@ mod grounds;
 mod measure;
 mod report;
 mod rounds;
+mod soak;
 mod subject;
 
 use std::path::Path;
@@ -27,6 +28,7 @@ Measures gleaner beside a bare loop.
 
   --feeds N   so many feeds, nothing else, and no file written
   --api N     only how fast the API lists fifty of so many sources, beside a bare handler
+  --soak N M  gleaner serve with so many sources, each polled every minute, for so many minutes
   --due N     only how much more 1,000 due sources cost among so many
 ";
 
@@ -40,6 +42,10 @@ fn main() -> ExitCode {
         ["--api", sources] => {
             sources.parse().map_err(Into::into).and_then(api::run).map(|it| report::judge(&it))
         }
+        ["--soak", sources, minutes] => match (sources.parse(), minutes.parse()) {
+            (Ok(sources), Ok(minutes)) => soak::run(sources, minutes),
+            _ => Err("--soak takes two numbers".into()),
+        },
         ["--due", sources] => sources.parse().map_err(Into::into).and_then(rounds::run_due).map(told),
         _ => {
             print!("{HELP}");
@@ -83,7 +89,13 @@ fn told(due: f64) -> bool {
 fn run_child(arguments: &[&str]) -> Result<(), Failed> {
     let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
     match *arguments {
-        ["farm", feeds, urls] => grounds::serve(feeds.parse()?, Path::new(urls)),
+        ["serve"] => {
+            let ended = gleaner::cli::main(["gleaner", "serve"].map(Into::into), std::env::vars_os());
+            if ended == ExitCode::SUCCESS { Ok(()) } else { Err("gleaner serve has failed".into()) }
+        }
+        ["farm", feeds, entries, urls] => {
+            grounds::serve(feeds.parse()?, entries.parse()?, Path::new(urls))
+        }
         ["gleaner", urls, database] => runtime()?
             .block_on(async { child::obey(subject::Gleaner::open(&lines(urls)?, database).await?).await }),
         ["bare", urls, database] => {

@@ -7,10 +7,12 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::elsewhere::Proposal;
 use crate::health::{Failing, Quarantine, Status};
 use crate::outcome::ErrorKind;
 use crate::policy::{Aside, Counts, Gap, Then};
 use crate::schedule::{Hint, Situation, Why, next_poll};
+use crate::suspect::Suspected;
 use crate::time::{Jitter, Span, Time};
 
 /// An explanation for people.
@@ -28,6 +30,10 @@ pub struct Explanation {
     pub next: String,
     /// What would change it.
     pub changes: Vec<String>,
+    /// What was noticed beside its health, and what to do about it.
+    pub notices: Vec<String>,
+    /// Where its feed may be now.
+    pub proposal: Option<String>,
     /// What is known beyond the source: of its host, of our own network, of when it publishes.
     pub around: Vec<String>,
 }
@@ -55,7 +61,8 @@ pub struct Evidence {
 }
 
 /// A time for people: `2026-11-15 08:00 UTC`.
-struct When(Time);
+#[derive(Debug, Clone, Copy)]
+pub struct When(pub Time);
 
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,12 +84,46 @@ pub fn explain(
 ) -> Explanation {
     Explanation {
         status: at.health.status(),
-        summary: summary(at, now),
+        summary: summary(at, around.why, now),
         rule: rule(at),
         evidence: evidence.iter().map(ToString::to_string).collect(),
         next: next(at, next_poll_at, around.why, now),
         changes: changes(at, now),
+        notices: Vec::new(),
+        proposal: None,
         around: around.words,
+    }
+}
+
+impl Explanation {
+    /// The same of a source that is suspected of that.
+    #[must_use]
+    pub fn suspecting(mut self, suspected: Option<&Suspected>) -> Self {
+        let Some(Suspected { reason, evidence, since }) = suspected else { return self };
+        if self.status == Status::Healthy {
+            self.summary = format!("It answers, but something seems to be wrong: {evidence}.");
+        }
+        let name = reason.name().replace('_', " ");
+        self.notices.push(format!("Suspect since {}, {name}: {evidence}. {}", When(*since), reason.advice()));
+        self.changes.push(
+            "A document in which nothing seems to be wrong ends the suspicion; nothing is held against it."
+                .to_owned(),
+        );
+        self
+    }
+
+    /// The same of a dead feed whose site advertises another one.
+    #[must_use]
+    pub fn proposing(mut self, proposal: Option<&Proposal>) -> Self {
+        let Some(proposal) = proposal else { return self };
+        let title = proposal.title.as_ref().map(|title| format!(" (\"{title}\")")).unwrap_or_default();
+        self.notices.push(format!(
+            "Its site now advertises {}{title}. If that is its feed now, use it: its posts and its history stay.",
+            proposal.url
+        ));
+        self.changes.push("Another URL clears its failures and polls it at once.".to_owned());
+        self.proposal = Some(proposal.url.clone());
+        self
     }
 }
 
@@ -95,8 +136,20 @@ impl fmt::Display for Evidence {
     }
 }
 
-fn summary(at: &Situation<'_>, now: Time) -> String {
+fn summary(at: &Situation<'_>, why: Option<Why>, now: Time) -> String {
     let health = at.health;
+    let asked = health.last_success_at.map_or(String::new(), |at| format!("; last polled well {}", When(at)));
+    match (health.status(), why) {
+        (Status::Healthy, Some(Why::Incident)) => {
+            return format!(
+                "Waiting for its host, which fails as a whole; nothing is held against it{asked}."
+            );
+        }
+        (Status::Healthy, Some(Why::OwnNetwork)) => {
+            return format!("Waiting for our own network; nothing is held against it{asked}.");
+        }
+        _ => {}
+    }
     match (health.status(), &health.failing, &health.quarantine) {
         (Status::Disabled, ..) => {
             match health.disabled.as_ref().and_then(|disabled| disabled.reason.as_deref()) {

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::explain::When;
 use crate::outcome::{Class, ErrorKind, Failure, Outcome};
 use crate::policy::{Aside, Counts, Policy, Then};
 use crate::schedule::{self, Next, Situation, Why};
@@ -219,7 +220,7 @@ impl StatusEventKind {
 impl StatusEvent {
     /// What was told of a source from then on is taken back.
     pub(crate) fn excused(since: Time) -> Self {
-        let reason = format!("its failures since {since} were not its own and do not count");
+        let reason = format!("its failures since {} were not its own and do not count", When(since));
         Self { kind: StatusEventKind::Excused, reason }
     }
 }

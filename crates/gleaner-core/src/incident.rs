@@ -13,6 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::explain::When;
 use crate::health::{Failing, Health, Status, StatusEvent};
 use crate::outcome::{ErrorKind, Failure};
 use crate::time::{Span, Time};
@@ -199,12 +200,14 @@ impl Incident {
         rules.probe_first.doubled(probes.saturating_sub(1)).min(rules.probe_longest.max(rules.probe_first))
     }
 
-    /// `fails as a whole since …: not_found, 12 sources; asked 3 times since, next at …`.
+    /// `fails as a whole since …: not_found, 12 sources in a row; …; asked 3 times so far, next at …`.
     pub fn in_words(&self) -> String {
-        let Incident { kind, since, sources, probes, probe_at, .. } = self;
+        let Incident { kind, sources, probes, .. } = self;
+        let (since, next) = (When(self.since), When(self.probe_at));
+        let asked = if *probes == 1 { "once".to_owned() } else { format!("{probes} times") };
         format!(
-            "fails as a whole since {since}: {kind}, {sources} sources in a row; nothing is held against them, \
-             and one after the other is asked whether it is back; asked {probes} times, next at {probe_at}"
+            "fails as a whole since {since}: {kind}, {sources} sources in a row; nothing is held against them, and \
+             one after the other is asked whether it is back; asked {asked} so far, next at {next}"
         )
     }
 }

@@ -31,6 +31,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::adaptive;
+use crate::explain::When;
 use crate::health::Decision;
 use crate::incident::{self, Asked, Incident, Incidents, TakenBack};
 pub use crate::judge::{judge, judge_page};
@@ -226,7 +227,7 @@ impl Notice {
             Self::NetworkDown(down) => format!(
                 "nothing has answered since {}: our own network seems to be down; nothing is held against any \
                  source, and polling goes on by itself",
-                down.since
+                When(down.since)
             ),
             Self::NetworkBack(down) => format!("our own network is back after {}", now.since(down.since)),
         }

@@ -6,6 +6,7 @@
 
 pub mod adaptive;
 pub mod classify;
+pub mod elsewhere;
 pub mod explain;
 pub mod follow;
 pub mod health;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::health::{Failing, Health};
 use crate::outcome::{ErrorKind, Failure};
 use crate::policy::{Gap, Policy, Then};
+use crate::suspect::Rhythm;
 use crate::time::{Jitter, Span, Time};
 
 /// No source is polled more often.
@@ -68,6 +69,9 @@ pub struct Hints {
     /// The oldest dated entry, where the document shows at least [`WINDOW_ENTRIES`] of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_entry: Option<Time>,
+    /// How often it brought something so far, which says nothing about when to come back: see [`crate::suspect`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rhythm: Option<Rhythm>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -182,6 +186,7 @@ impl Hints {
         skip_hours: 0,
         skip_days: 0,
         oldest_entry: None,
+        rhythm: None,
     };
 
     /// The longest wait that the server asks for. `max-age` overrules `Expires`, as RFC 9111 has it.

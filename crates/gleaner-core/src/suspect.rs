@@ -1,14 +1,16 @@
 //! Silent failures: the server says 200, and yet something is wrong.
 //!
-//! A document that was read, or could not be, is looked at for signs: nothing new far beyond the feed's own habit,
+//! A document that was read, or could not be, is looked at for signs: nothing new far beyond the feed's own rhythm,
 //! suddenly empty, a wall that asks to log in or to prove that one is human, a parked domain, a page where there
 //! was a feed. What is found is shown with its evidence, and goes when a later look finds nothing.
 //!
 //! Absent on purpose: consequences. A suspect is polled as ever and nothing is held against it; a person may
-//! look. Absent too: fetching. The caller hands over the beginning of what it read anyway.
+//! look. Absent too: fetching. The caller hands over the beginning of what it read anyway. And counting: the same
+//! suspicion, however often it is found, stays as it was when it began.
 
 use serde::{Deserialize, Serialize};
 
+use crate::identity::believable;
 use crate::time::{Span, Time};
 
 /// So much of a page's text is looked at.
@@ -19,8 +21,8 @@ const SHORT_TEXT: usize = 1500;
 const SHORTEST_SILENCE: Span = Span::from_days(30);
 /// A silence is out of habit where it is so many times the longest before it.
 const SILENCES: f64 = 4.0;
-/// So many dated entries tell a habit.
-const HABIT_ENTRIES: usize = 5;
+/// So many dated entries tell a rhythm.
+const RHYTHM_ENTRIES: usize = 5;
 /// A document with so many entries does not become empty for no reason.
 const USUAL_ENTRIES: usize = 3;
 
@@ -46,12 +48,24 @@ pub struct Look<'a> {
     pub entries: usize,
     /// How many the document before it had.
     pub entries_before: usize,
-    /// The dates of its entries, in any order; those ahead of now are left out.
-    pub dates: &'a [Time],
+    /// What the source is suspected of already.
+    pub suspected: Option<Reason>,
+    /// How often it used to bring something.
+    pub rhythm: Option<Rhythm>,
     /// The page's title, where it is one.
     pub title: &'a str,
     /// The beginning of the page's text, where it is one; at most [`LONGEST_TEXT`] of it is looked at.
     pub text: &'a str,
+}
+
+/// How often a feed brings something, by the dates of its entries. Small enough to be remembered, so that a feed which
+/// only ever answers that nothing changed can be found to be silent, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rhythm {
+    /// The latest entry.
+    pub latest: Time,
+    /// The longest time between two entries.
+    pub longest: Span,
 }
 
 /// What seems to be the matter.
@@ -73,12 +87,44 @@ pub enum Reason {
 }
 
 /// Something seems to be wrong, though no poll says so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspect {
     /// What.
     pub reason: Reason,
     /// What speaks for it, for people.
     pub evidence: String,
+}
+
+/// What a source is suspected of, as stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspected {
+    /// What.
+    pub reason: Reason,
+    /// What spoke for it when it was first seen, for people.
+    pub evidence: String,
+    /// Since when.
+    pub since: Time,
+}
+
+/// What a poll's look came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Sight {
+    /// There was nothing to look at: what was suspected still is.
+    #[default]
+    Nothing,
+    /// Nothing seems to be wrong.
+    Fine,
+    /// Something does.
+    Wrong(Suspect),
+}
+
+/// A suspicion that begins, changes its reason, or ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// From now on it is suspected of this.
+    Suspected(Suspected),
+    /// It is suspected of nothing any more.
+    Cleared,
 }
 
 /// Words that give a page away, in lower case.
@@ -137,13 +183,93 @@ impl Reason {
             Self::BecameHtml => "became_html",
         }
     }
+
+    /// What a person can do about it.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Frozen => {
+                "Its publisher may have stopped, or publish elsewhere: look at its site, and correct its URL or let it be."
+            }
+            Self::Empty => {
+                "Its publisher may have moved or begun anew: look at its site, and correct its URL or let it be."
+            }
+            Self::LoginWall => {
+                "Its server asks to log in: give it a credential, or look for an address that is for everybody."
+            }
+            Self::BotWall => {
+                "A gatekeeper takes us for a robot: set fetch.contact, ask its operator to let feed readers in, or look \
+                 for another address."
+            }
+            Self::Parked => {
+                "The domain seems to have changed hands: look for where its publisher is now and correct its URL, or \
+                 delete it."
+            }
+            Self::BecameHtml => "Look on its site for the feed's new address, and correct its URL.",
+        }
+    }
+}
+
+impl Rhythm {
+    /// The rhythm that dates tell, in any order; too few tell none. Those too far ahead are not believed.
+    pub fn of(dates: impl Iterator<Item = Time>, now: Time) -> Option<Self> {
+        let mut dates: Vec<Time> = dates.filter_map(|date| believable(Some(date), now)).collect();
+        if dates.len() < RHYTHM_ENTRIES {
+            return None;
+        }
+        dates.sort_unstable();
+        let longest = dates.windows(2).map(|pair| pair[1].since(pair[0])).max()?;
+        Some(Self { latest: *dates.last()?, longest })
+    }
+}
+
+impl Sight {
+    /// What changes for a source that was suspected of that; none: nothing does. The same reason again changes nothing,
+    /// so that it is neither written nor told anew with each poll.
+    pub fn change(self, was: Option<&Suspected>, now: Time) -> Option<Change> {
+        match (self, was) {
+            (Self::Nothing, _) | (Self::Fine, None) => None,
+            (Self::Fine, Some(_)) => Some(Change::Cleared),
+            (Self::Wrong(Suspect { reason, .. }), Some(was)) if was.reason == reason => None,
+            (Self::Wrong(Suspect { reason, evidence }), _) => {
+                Some(Change::Suspected(Suspected { reason, evidence, since: now }))
+            }
+        }
+    }
+}
+
+impl Change {
+    /// The name in the outbox, the API and webhooks.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Suspected(_) => "source.suspect",
+            Self::Cleared => "source.cleared",
+        }
+    }
+
+    /// What it is suspected of from now on.
+    pub const fn suspected(&self) -> Option<&Suspected> {
+        match self {
+            Self::Suspected(suspected) => Some(suspected),
+            Self::Cleared => None,
+        }
+    }
 }
 
 /// Whether something seems to be wrong with what a poll saw.
-pub fn look(seen: &Look<'_>, now: Time) -> Option<Suspect> {
+pub fn look(seen: &Look<'_>, now: Time) -> Sight {
     let signs = || signs(seen).filter(|_| seen.html && (seen.wanted == Wanted::Page || seen.entries == 0));
-    let html = || (seen.wanted == Wanted::Feed && seen.html && seen.entries == 0).then(|| became_html(seen));
-    signs().or_else(html).or_else(|| empty(seen)).or_else(|| frozen(seen, now))
+    let found = signs().or_else(|| became_html(seen)).or_else(|| empty(seen));
+    found.or_else(|| frozen(seen.rhythm?, now)).map_or(Sight::Fine, Sight::Wrong)
+}
+
+/// The same where a server says that nothing changed, or sends what it sent before: nothing but time has passed.
+pub fn look_again(was: Option<&Suspected>, rhythm: Option<Rhythm>, now: Time) -> Sight {
+    match (was, rhythm) {
+        (Some(Suspected { reason: Reason::Frozen, .. }) | None, Some(rhythm)) => {
+            frozen(rhythm, now).map_or(Sight::Fine, Sight::Wrong)
+        }
+        _ => Sight::Nothing,
+    }
 }
 
 fn signs(seen: &Look<'_>) -> Option<Suspect> {
@@ -163,33 +289,35 @@ fn signs(seen: &Look<'_>) -> Option<Suspect> {
     })
 }
 
-fn became_html(seen: &Look<'_>) -> Suspect {
+/// A feed that never was one is a mistake in its URL, and fails as such.
+fn became_html(seen: &Look<'_>) -> Option<Suspect> {
+    if seen.wanted != Wanted::Feed || !seen.html || seen.entries > 0 || seen.entries_before == 0 {
+        return None;
+    }
     let title: String = seen.title.trim().chars().filter(|c| !c.is_control()).take(80).collect();
     let title = if title.is_empty() { "without a title".to_owned() } else { format!("called \"{title}\"") };
     let evidence = format!("where there was a feed is a page {title}, of {} bytes", seen.bytes);
-    Suspect { reason: Reason::BecameHtml, evidence }
+    Some(Suspect { reason: Reason::BecameHtml, evidence })
 }
 
+/// Once it is empty, there were none before either.
 fn empty(seen: &Look<'_>) -> Option<Suspect> {
-    (seen.entries == 0 && seen.entries_before >= USUAL_ENTRIES).then(|| Suspect {
+    let had = seen.entries_before >= USUAL_ENTRIES || seen.suspected == Some(Reason::Empty);
+    (seen.entries == 0 && had).then(|| Suspect {
         reason: Reason::Empty,
         evidence: format!("no entries, in {} bytes; there were {} before", seen.bytes, seen.entries_before),
     })
 }
 
-/// A feed shows its own habit: the gaps between its entries.
-fn frozen(seen: &Look<'_>, now: Time) -> Option<Suspect> {
-    let mut dates: Vec<Time> = seen.dates.iter().copied().filter(|date| *date <= now).collect();
-    if dates.len() < HABIT_ENTRIES {
-        return None;
-    }
-    dates.sort_unstable();
-    let silence = now.since(*dates.last()?);
-    let longest = dates.windows(2).map(|pair| pair[1].since(pair[0])).max()?;
+/// A feed shows its own rhythm: the gaps between its entries.
+fn frozen(rhythm: Rhythm, now: Time) -> Option<Suspect> {
+    let Rhythm { latest, longest } = rhythm;
     let usual = longest.scale(SILENCES).max(SHORTEST_SILENCE);
-    (silence > usual).then(|| Suspect {
-        reason: Reason::Frozen,
-        evidence: format!("nothing new for {silence}; before, never more than {longest} between entries"),
+    (now.since(latest) > usual).then(|| {
+        let date = latest.to_string();
+        let date = date.split('T').next().unwrap_or_default();
+        let evidence = format!("nothing new since {date}; before, never more than {longest} between entries");
+        Suspect { reason: Reason::Frozen, evidence }
     })
 }
 
@@ -207,33 +335,78 @@ mod tests {
         bytes: 512,
         entries: 10,
         entries_before: 10,
-        dates: &[],
+        suspected: None,
+        rhythm: None,
         title: "",
         text: "",
     };
 
+    fn suspect(seen: &Look<'_>) -> Option<Suspect> {
+        match look(seen, now()) {
+            Sight::Wrong(suspect) => Some(suspect),
+            _ => None,
+        }
+    }
+
     fn reason(seen: &Look<'_>) -> Option<Reason> {
-        look(seen, now()).map(|suspect| suspect.reason)
+        suspect(seen).map(|suspect| suspect.reason)
+    }
+
+    /// Entries every so many days, the latest so many days ago.
+    fn every(days: u64, last: u64) -> Vec<Time> {
+        (0..10).map(|n| now() - Span::from_days(last + days * n)).collect()
+    }
+
+    fn rhythm(dates: &[Time]) -> Option<Rhythm> {
+        Rhythm::of(dates.iter().copied(), now())
     }
 
     #[test]
     fn a_feed_is_frozen_by_its_own_habit_only() {
-        let daily =
-            |last: u64| -> Vec<Time> { (0..10).map(|day| now() - Span::from_days(last + day)).collect() };
-        let monthly = |last: u64| -> Vec<Time> {
-            (0..10).map(|month| now() - Span::from_days(last + 30 * month)).collect()
-        };
-        let check = |dates: &[Time]| reason(&Look { dates, ..NOTHING });
-        assert_eq!(check(&daily(31)), Some(Reason::Frozen));
-        assert_eq!(check(&daily(29)), None, "a month's holiday");
-        assert_eq!(check(&monthly(100)), None, "it was never quick");
-        assert_eq!(check(&monthly(130)), Some(Reason::Frozen));
-        assert_eq!(check(&daily(300)[..4]), None, "four entries are no habit");
-        let suspect = look(&Look { dates: &daily(45), ..NOTHING }, now()).unwrap();
+        let check = |dates: &[Time]| reason(&Look { rhythm: rhythm(dates), ..NOTHING });
+        assert_eq!(check(&every(1, 31)), Some(Reason::Frozen));
+        assert_eq!(check(&every(1, 29)), None, "a month's holiday");
+        assert_eq!(check(&every(30, 100)), None, "it was never quick");
+        assert_eq!(check(&every(30, 130)), Some(Reason::Frozen));
+        assert_eq!(check(&every(1, 300)[..4]), None, "four entries are no habit");
+        let ahead = [every(1, 300), vec![now() + Span::from_days(3)]].concat();
+        assert_eq!(check(&ahead), Some(Reason::Frozen), "a date that far ahead is a mistake");
+        let suspect = suspect(&Look { rhythm: rhythm(&every(1, 45)), ..NOTHING }).unwrap();
         assert_eq!(
             suspect.evidence,
-            "nothing new for 45 days; before, never more than 1 day between entries"
+            "nothing new since 2026-10-01; before, never more than 1 day between entries"
         );
+    }
+
+    #[test]
+    fn a_feed_that_only_says_that_nothing_changed_is_found_to_be_frozen() {
+        let rhythm = rhythm(&every(1, 20));
+        let later = now() + Span::from_days(11);
+        assert_eq!(look_again(None, rhythm, now()), Sight::Fine);
+        let Sight::Wrong(suspect) = look_again(None, rhythm, later) else { panic!("it is frozen") };
+        assert_eq!(suspect.reason, Reason::Frozen);
+        let Some(Change::Suspected(was)) = Sight::Wrong(suspect.clone()).change(None, later) else {
+            panic!("that is new")
+        };
+        assert_eq!((was.reason, was.since), (Reason::Frozen, later));
+        assert_eq!(look_again(Some(&was), rhythm, later).change(Some(&was), later), None, "told once");
+        let wall = Suspected { reason: Reason::BotWall, ..was };
+        assert_eq!(look_again(Some(&wall), rhythm, later), Sight::Nothing, "the same page is the same wall");
+        assert_eq!(look_again(None, None, later), Sight::Nothing);
+    }
+
+    #[test]
+    fn a_suspicion_begins_once_and_ends_once() {
+        let wrong = |reason| Sight::Wrong(Suspect { reason, evidence: "so it seems".into() });
+        let begun = wrong(Reason::Empty).change(None, now()).unwrap();
+        assert_eq!(begun.name(), "source.suspect");
+        let was = begun.suspected().cloned().unwrap();
+        assert_eq!(wrong(Reason::Empty).change(Some(&was), now()), None);
+        assert_eq!(Sight::Nothing.change(Some(&was), now()), None, "a poll that fails says nothing");
+        assert_eq!(wrong(Reason::Parked).change(Some(&was), now()).unwrap().name(), "source.suspect");
+        let ended = Sight::Fine.change(Some(&was), now()).unwrap();
+        assert_eq!((ended.name(), ended.suspected()), ("source.cleared", None));
+        assert_eq!(Sight::Fine.change(None, now()), None);
     }
 
     #[test]
@@ -250,12 +423,15 @@ mod tests {
     #[test]
     fn a_feed_that_became_a_page_or_empty_is_noticed() {
         let page = Look { html: true, entries: 0, title: "Welcome", ..NOTHING };
-        let suspect = look(&page, now()).unwrap();
+        let suspect = suspect(&page).unwrap();
         assert_eq!(suspect.reason, Reason::BecameHtml);
         assert_eq!(suspect.evidence, "where there was a feed is a page called \"Welcome\", of 512 bytes");
         assert_eq!(reason(&Look { text: "Buy this domain", ..page }), Some(Reason::Parked));
         assert_eq!(reason(&Look { entries: 0, ..NOTHING }), Some(Reason::Empty));
         assert_eq!(reason(&Look { entries: 0, entries_before: 1, ..NOTHING }), None);
+        let still = Look { entries: 0, entries_before: 0, ..NOTHING };
+        assert_eq!(reason(&Look { suspected: Some(Reason::Empty), ..still }), Some(Reason::Empty));
+        assert_eq!(reason(&Look { html: true, ..still }), None, "it never was a feed");
         assert_eq!(reason(&NOTHING), None);
     }
 }

@@ -111,3 +111,64 @@ fn a_person_did_it() {
         ],
     );
 }
+
+#[test]
+fn a_suspect() {
+    use gleaner_core::suspect::{Reason, Suspected};
+    let policy = Policy::builtin("standard", Knobs::default()).unwrap();
+    let health = Health { last_success_at: Some(start()), ..Health::new() };
+    let at = Situation {
+        health: &health,
+        hints: &Hints::NONE,
+        host: &HostState::default(),
+        interval: Span::from_mins(30),
+        policy: &policy,
+    };
+    let suspected = Suspected {
+        reason: Reason::LoginWall,
+        evidence: "the page's title says \"log in to continue\", in 512 bytes".into(),
+        since: start(),
+    };
+    let told = explain(&at, None, &[], Around::default(), start()).suspecting(Some(&suspected));
+    assert_eq!(
+        told.summary,
+        "It answers, but something seems to be wrong: the page's title says \"log in to continue\", in 512 bytes."
+    );
+    assert_eq!(
+        told.notices,
+        [
+            "Suspect since 2026-11-15 08:00 UTC, login wall: the page's title says \"log in to continue\", in 512 \
+          bytes. Its server asks to log in: give it a credential, or look for an address that is for everybody."
+        ]
+    );
+    assert!(told.changes.last().unwrap().contains("ends the suspicion"), "{:?}", told.changes);
+    assert_eq!(
+        explain(&at, None, &[], Around::default(), start()).suspecting(None),
+        explain(&at, None, &[], Around::default(), start())
+    );
+}
+
+#[test]
+fn a_dead_feed_with_a_proposal() {
+    use gleaner_core::elsewhere::Proposal;
+    let policy = Policy::builtin("standard", Knobs::default()).unwrap();
+    let health = Health::new();
+    let at = Situation {
+        health: &health,
+        hints: &Hints::NONE,
+        host: &HostState::default(),
+        interval: Span::from_mins(30),
+        policy: &policy,
+    };
+    let url = "https://a.example/new.xml".to_owned();
+    let proposal = Proposal { url: url.clone(), title: Some("News".into()), since: start() };
+    let told = explain(&at, None, &[], Around::default(), start()).proposing(Some(&proposal));
+    assert_eq!(told.proposal, Some(url));
+    assert_eq!(
+        told.notices,
+        [
+            "Its site now advertises https://a.example/new.xml (\"News\"). If that is its feed now, use it: its posts \
+          and its history stay."
+        ]
+    );
+}

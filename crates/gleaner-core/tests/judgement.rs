@@ -122,7 +122,7 @@ fn a_host_that_fails_as_a_whole_is_one_incident() {
         assert_eq!(corrected.kind.name(), "source.excused");
         assert_eq!(
             corrected.reason,
-            "its failures since 2026-11-15T00:02:00Z were not its own and do not count"
+            "its failures since 2026-11-15 00:02 UTC were not its own and do not count"
         );
         let taken: Vec<(i64, bool)> = opened.taken_back.iter().map(|t| (t.asked.source, t.told)).collect();
         assert_eq!(taken, [(0, true), (1, true)], "an event had told of them");

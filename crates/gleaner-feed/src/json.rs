@@ -66,8 +66,10 @@ pub(crate) fn read(text: &str, options: &Options<'_>) -> Result<Feed, ParseError
     let (items_seen, cut) = (document.items_seen, document.cutter.cut.get());
     // With it goes the shelf, and what is on it can be read.
     drop(document);
+    // Items that are no list count as absent, like everything of a wrong type.
+    let no_list = outcome.as_ref().is_err_and(|error| error.is_data()) && feed.entries.is_empty();
     let versioned = feed.version.as_deref().is_some_and(|version| version.contains("jsonfeed.org"));
-    if !items_seen && !versioned {
+    if (!items_seen || no_list) && !versioned {
         return Err(ParseError::Json);
     }
     feed.repairs.fields_cut = cut;

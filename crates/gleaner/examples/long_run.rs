@@ -192,7 +192,15 @@ impl Internet {
             }
             let text = String::from_utf8_lossy(&head).into_owned();
             head.clear();
-            let source = text.split(['/', ' ']).nth(2).and_then(|number| number.parse().ok()).unwrap_or(0);
+            let source = text.split(['/', ' ']).nth(2).and_then(|number| number.parse().ok());
+            // Where a dead feed is now, its site is asked, which knows nothing.
+            let Some(source) = source else {
+                let nothing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+                if stream.write_all(nothing).await.is_err() {
+                    return;
+                }
+                continue;
+            };
             let validator = text.lines().find_map(|line| line.strip_prefix("if-none-match: "));
             self.enter(host, 1);
             let answer = self.answer(source, validator);

@@ -170,6 +170,28 @@ impl Metrics {
     }
 }
 
+/// Which processes share the database, as text: those that are heard from by role, those that fell silent, and those whose
+/// own network is down.
+pub fn render_workers(roles: &[(&str, u64)], silent: u64, network_down: u64) -> String {
+    let mut text = Text::default();
+    let roles: Vec<(String, u64)> = roles.iter().map(|(role, count)| (label("role", role), *count)).collect();
+    text.all("gleaner_workers", "gauge", "Processes that are heard from, by role.", &roles);
+    text.one("gleaner_workers_silent", "gauge", "Processes that fell silent within a day.", silent);
+    let help = "Processes whose own network is down.";
+    text.one("gleaner_workers_network_down", "gauge", help, network_down);
+    text.0
+}
+
+/// How far the stream of events has got, as text.
+pub fn render_stream(sent: u64, waiting: u64, failing: bool) -> String {
+    let mut text = Text::default();
+    text.one("gleaner_stream_messages_total", "counter", "Messages that the broker has taken.", sent);
+    text.one("gleaner_stream_waiting_events", "gauge", "Events that wait for the broker.", waiting);
+    let help = "Whether nothing can be sent to the broker.";
+    text.one("gleaner_stream_failing", "gauge", help, u8::from(failing));
+    text.0
+}
+
 /// Adds to a counter.
 pub fn add(counter: &AtomicU64, n: u64) {
     counter.fetch_add(n, Ordering::Relaxed);
@@ -207,6 +229,12 @@ impl Histogram {
         let place = self.bounds.partition_point(|bound| *bound < value);
         add(&self.counts[place], 1);
         add(&self.sum, (value * 1000.0) as u64);
+    }
+
+    /// How many values there were, and their sum.
+    pub fn total(&self) -> (u64, f64) {
+        let count = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        (count, self.sum.load(Ordering::Relaxed) as f64 / 1000.0)
     }
 
     fn render(&self, name: &str, help: &str, text: &mut Text) {

@@ -82,7 +82,7 @@ fn run_and_kill(url: &str, test: &str, kill: u64) -> bool {
 }
 
 /// PostgreSQL goes on for a moment with what a client sent before it died; waits until that is over.
-async fn server_is_done(url: &str) {
+pub(crate) async fn server_is_done(url: &str) {
     if !url.starts_with("postgres:") {
         return;
     }
@@ -148,6 +148,8 @@ fn commit(claim: &Claim, now: Time) -> Commit {
         next_poll_at: Some(now + Span::from_mins(30)),
         host_hold_until: None,
         moved: None,
+        suspect: None,
+        elsewhere: None,
         memory: Some(Memory { etag: Some(now.to_string().into_bytes()), ..Memory::default() }),
         new: new.collect(),
         changed: Vec::new(),

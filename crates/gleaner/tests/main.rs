@@ -12,9 +12,13 @@ mod demo;
 mod direction;
 mod faults;
 mod fetch;
+mod hostile;
+#[cfg(feature = "test-faults")]
+mod kill;
 mod links;
 mod long_run;
 mod readme;
+mod scale;
 mod scenarios;
 mod store_contract;
 mod support;

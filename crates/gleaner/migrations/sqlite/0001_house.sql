@@ -116,10 +116,15 @@ CREATE TABLE source_state (
     -- Under the interval auto: what the source is wont to publish, as JSON, and which class of sources that makes it.
     habit                TEXT,
     habit_class          BIGINT,
-    quiet_poll_id        BIGINT
+    quiet_poll_id        BIGINT,
+    suspect              TEXT,
+    -- Of a dead feed: when its site was looked at, and what that advertises, as JSON.
+    elsewhere            TEXT
 );
 CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
 CREATE INDEX source_state_status ON source_state (status, source_id);
+-- Those that answer and yet seem to be wrong, which are few.
+CREATE INDEX source_state_suspect ON source_state (source_id) WHERE suspect IS NOT NULL;
 -- How many sources of each class share what the interval auto may ask.
 CREATE INDEX source_state_habit ON source_state (habit_class, status) WHERE habit_class IS NOT NULL;
 
@@ -293,6 +298,37 @@ CREATE TABLE tokens (
     expires_at   BIGINT NOT NULL,
     last_used_at BIGINT,
     UNIQUE (user_id, kind, name)
+);
+
+-- The processes that serve from this database, as they last told.
+CREATE TABLE workers (
+    name               TEXT   PRIMARY KEY,
+    role               TEXT   NOT NULL,
+    version            TEXT   NOT NULL,
+    started_at         BIGINT NOT NULL,
+    seen_at            BIGINT NOT NULL,
+    hosts              BIGINT NOT NULL,
+    polls              BIGINT NOT NULL,
+    posts              BIGINT NOT NULL,
+    polls_per_hour     BIGINT NOT NULL,
+    due_lag_ms         BIGINT,
+    network_down_since BIGINT
+);
+
+-- Where events are streamed to. Those up to last_seq are with the broker; made and broker_seq are what it said of its own
+-- stream. A lease lets one process at a time send.
+CREATE TABLE streams (
+    name          TEXT   PRIMARY KEY,
+    origin        TEXT   NOT NULL,
+    last_seq      BIGINT NOT NULL DEFAULT 0,
+    made          BIGINT,
+    broker_seq    BIGINT NOT NULL DEFAULT 0,
+    sent          BIGINT NOT NULL DEFAULT 0,
+    sent_at       BIGINT,
+    failing_since BIGINT,
+    error         TEXT,
+    lease_owner   TEXT,
+    lease_until   BIGINT
 );
 
 -- Answers to requests that must not be carried out twice; no status: it is still under way.

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use super::serve::{self, stop};
 use super::{Context, Failure, progress};
 use crate::clock::{Chance, Clock as _, FastClock, SystemClock};
-use crate::config::{Config, Loaded};
+use crate::config::{Config, Loaded, Role};
 use crate::demo::{self, Act, CAST, NEWCOMER, Place, Story, World};
 use crate::engine::Engine;
 use crate::service::Service;
@@ -79,7 +79,8 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     let base = format!("http://{}", listener.local_addr()?);
     greet(args, context, &demo, &base).await?;
     let Demo { engine, service, world: _world, .. } = demo;
-    serve::until_stopped(&service, engine, listener, stopping).await
+    let site = serve::Site { role: Role::All, engine: Some(engine), listener: Some(listener) };
+    serve::until_stopped(&service, site, stopping).await
 }
 
 /// Makes a world, and runs some days of it.

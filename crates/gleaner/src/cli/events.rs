@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::client::{Client, query};
+use super::posts::time;
 use super::remote::Remote;
 use super::show::{text, when};
 use super::source::id_of;
 use super::table::shortened;
 use super::{Context, Failure, complain};
+use crate::clock::{Clock as _, SystemClock};
 
 /// How often a database is looked at for what is new.
 const LOOK: Duration = Duration::from_secs(1);
@@ -19,7 +21,10 @@ const AGAIN: Duration = Duration::from_secs(2);
 const LONGEST: usize = 16 << 20;
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Sub>,
     /// Only these types, separated by commas, as in source.failing,post.*
     #[arg(long = "type", value_name = "TYPES")]
     kind: Option<String>,
@@ -37,7 +42,32 @@ pub(super) struct Args {
     json: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum Sub {
+    /// Send events to NATS again, under the same ids
+    Replay {
+        /// Those since then: 2026-11-15, 2026-11-15T08:00:00Z, 90m, 12h or 7d
+        #[arg(long)]
+        since: String,
+        /// For programs: JSON instead of words
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+async fn replay(since: &str, json: bool, context: &mut Context<'_>) -> Result<(), Failure> {
+    let client = context.client().await?;
+    client.catch_up().await?;
+    let since = time(since, SystemClock.now())?;
+    let sent = client.post("/events/replay", json!({ "since": since })).await?;
+    let words = format!("{} events are sent to NATS again, by the worker that sends", text(&sent, "events"));
+    context.say(json, &sent, &words)
+}
+
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+    if let Some(Sub::Replay { since, json }) = &args.command {
+        return replay(since, *json, context).await;
+    }
     let client = context.client().await?;
     let mut which = Vec::new();
     which.extend(args.kind.clone().map(|kinds| ("type", kinds)));

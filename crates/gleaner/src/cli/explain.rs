@@ -38,10 +38,16 @@ pub(super) async fn show(args: &Args, context: &mut Context<'_>) -> Result<(), F
         .iter()
         .filter(|field| known(field))
         .map(|field| {
-            vec![
-                format!("  {field}"),
-                if field.ends_with("_at") { when(&source, field) } else { text(&source, field) },
-            ]
+            let value = match field.as_str() {
+                "suspect" => {
+                    let suspect = &source[field.as_str()];
+                    format!("{}: {}", text(suspect, "reason"), text(suspect, "evidence"))
+                }
+                "proposal" => text(&source[field.as_str()], "url"),
+                time if time.ends_with("_at") => when(&source, time),
+                other => text(&source, other),
+            };
+            vec![format!("  {field}"), value]
         })
         .collect();
     context.out.write_all(aligned(&lines).as_bytes())?;
@@ -82,6 +88,7 @@ pub(super) async fn explain(args: &Args, context: &mut Context<'_>) -> Result<()
     writeln!(context.out, "rule: {}", text(&told, "rule"))?;
     writeln!(context.out, "next poll: {}", text(&told, "next"))?;
     for (heading, field) in [
+        ("noticed", "notices"),
         ("what is known around it", "around"),
         ("what led here", "evidence"),
         ("what would change it", "changes"),
@@ -92,6 +99,9 @@ pub(super) async fn explain(args: &Args, context: &mut Context<'_>) -> Result<()
             writeln!(context.out, "{heading}:")?;
             lines.iter().try_for_each(|line| writeln!(context.out, "  {}", shortened(line, 500)))?;
         }
+    }
+    if let Some(url) = told["proposal"].as_str() {
+        writeln!(context.out, "to use it: gleaner edit {id} --url '{}'", shortened(url, 2000))?;
     }
     Ok(())
 }

@@ -20,6 +20,9 @@ pub(super) struct Args {
     /// Only those in this collection
     #[arg(long)]
     collection: Option<String>,
+    /// Only those that answer and yet seem to be wrong
+    #[arg(long)]
+    suspect: bool,
     /// Only those with this text in URL or name
     text: Option<String>,
     /// For programs: a JSON object a line
@@ -34,6 +37,9 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
         given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect();
     if let Some(name) = &args.collection {
         search.push(("collection_id", collection::id_of(&client, name).await?.to_string()));
+    }
+    if args.suspect {
+        search.push(("suspect", "true".to_owned()));
     }
     let (mut pages, mut rows) = (client.pages("/sources", &search), Vec::new());
     while let Some(page) = pages.next().await? {
@@ -50,7 +56,11 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     context.list(false, &[], &["id", "status", "next poll", "last error", "url"], rows, none)
 }
 
+/// Where nothing failed, what it is suspected of stands for the error.
 fn row(source: &Value) -> Vec<String> {
-    let error = shortened(&text(source, "last_error"), 50);
+    let error = match (text(source, "last_error").as_str(), source["suspect"]["reason"].as_str()) {
+        ("-", Some(reason)) => format!("suspect: {}", reason.replace('_', " ")),
+        (error, _) => shortened(error, 50),
+    };
     vec![text(source, "id"), text(source, "status"), when(source, "next_poll_at"), error, text(source, "url")]
 }

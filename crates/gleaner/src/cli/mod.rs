@@ -39,6 +39,7 @@ mod table;
 mod token;
 mod try_url;
 mod user;
+mod workers;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -126,6 +127,8 @@ enum Command {
     Explain(explain::Args),
     /// List what happened, or follow it as it happens
     Events(events::Args),
+    /// List the processes that share this database: what each does, and how fast
+    Workers(workers::Args),
     /// Users' keys for services such as X: set, asked after, removed
     Key(key::Args),
     /// Users: added, listed, removed, their passwords, links to log in
@@ -236,6 +239,7 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
         Command::Poll(args) => poll::run(args, context).await,
         Command::Posts(args) => posts::run(args, context).await,
         Command::Events(args) => events::run(args, context).await,
+        Command::Workers(args) => workers::run(args, context).await,
         Command::Explain(args) => explain::explain(args, context).await,
         Command::Key(args) => key::run(args, context).await,
         Command::User(args) => user::run(args, context).await,

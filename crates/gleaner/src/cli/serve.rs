@@ -8,65 +8,112 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::{Context, Failure, client};
+use crate::config::{Loaded, Origin, Role};
 use crate::engine::Engine;
 use crate::service::Service;
 use crate::web::{self, Web};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// What this process does: all; worker: poll and send; api: answer people and programs [default: serve.role]
+    #[arg(long, value_name = "ROLE", value_parser = ["all", "worker", "api"])]
+    role: Option<String>,
+}
 
-pub(super) async fn run(_: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+/// What a process has to do with.
+pub(super) struct Site {
+    pub(super) role: Role,
+    /// What polls, where it does.
+    pub(super) engine: Option<Engine>,
+    /// Where requests come, if anywhere.
+    pub(super) listener: Option<TcpListener>,
+}
+
+pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
+    if let Some(role) = args.role.as_deref().and_then(Role::named) {
+        context.loaded.config.serve.role = role;
+    }
     crate::log::start(&context.loaded.config.log);
     let service = Arc::new(context.service().await?);
-    let engine = service.engine(&owner())?;
     let config = &context.loaded.config;
-    let listener = listen(config.api.listen).await?;
-    let base = match &config.api.public_url {
-        Some(_) => client::base(config),
-        // Which may be another port than was asked for: 0 takes any that is free.
-        None => format!("http://{}", listener.local_addr()?),
+    let role = config.serve.role;
+    let engine = if role.polls() { Some(service.engine(service.name())?) } else { None };
+    // Several workers on one machine need no address each; who wants to look at one names it.
+    let listener = match role.answers() || is_set(&context.loaded, "api.listen") {
+        true => Some(listen(config.api.listen).await?),
+        false => None,
     };
-    let store = config.store.url.to_string();
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), store, api = base, "gleaner is polling");
-    if let Some(code) = service.first_login_code().await? {
+    let base = match (&config.api.public_url, &listener) {
+        (Some(_), _) if role.answers() => client::base(config),
+        // Which may be another port than was asked for: 0 takes any that is free.
+        (_, Some(listener)) => format!("http://{}", listener.local_addr()?),
+        (_, None) => "none".to_owned(),
+    };
+    let (store, name, version) = (config.store.url.to_string(), service.name(), env!("CARGO_PKG_VERSION"));
+    match role {
+        Role::All => tracing::info!(version, store, name, api = base, "gleaner is polling"),
+        Role::Worker => {
+            tracing::info!(version, store, name, health = base, "gleaner is polling, as a worker")
+        }
+        Role::Api => tracing::info!(version, store, name, api = base, "gleaner is answering; workers poll"),
+    }
+    if role.answers()
+        && let Some(code) = service.first_login_code().await?
+    {
         // The only secret that is ever printed; it is good once.
         writeln!(context.out, "Log in for the first time: {base}/login?code={}", code.expose())?;
         context.out.flush()?;
     }
     notify(&[NotifyState::Ready]);
-    let watched = tokio::spawn(watchdog(Arc::clone(&service)));
-    let served = until_stopped(&service, engine, listener, stop()).await;
+    let watched = tokio::spawn(watchdog(Arc::clone(&service), role));
+    let served = until_stopped(&service, Site { role, engine, listener }, stop()).await;
     watched.abort();
     served?;
     tracing::info!("gleaner has stopped");
     Ok(())
 }
 
-/// Polls, answers, numbers and sends until `stop` is there.
+/// Whether somebody said what a setting is.
+fn is_set(loaded: &Loaded, key: &str) -> bool {
+    loaded.values.values().any(|value| value.setting.key == key && value.origin != Origin::Default)
+}
+
+/// Polls, answers, numbers and sends, as its role is, until `stop` is there.
 pub(super) async fn until_stopped(
     service: &Arc<Service>,
-    engine: Engine,
-    listener: TcpListener,
+    site: Site,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
-    let sender = service.sender(&owner())?;
+    let Site { role, engine, listener } = site;
     let (stopping, stopped) = watch::channel(false);
     let web = Web { service: Arc::clone(service) };
-    let answering = web::serve(listener, &web, until(stopped.clone()));
+    let answering = async {
+        match listener {
+            Some(listener) if role.answers() => web::serve(listener, &web, until(stopped.clone())).await,
+            Some(listener) => web::serve_health(listener, &web, until(stopped.clone())).await,
+            None => Ok(()),
+        }
+    };
+    // Streams of an API without a worker live of what is numbered, too.
     let telling = service.dispatch(until(stopped.clone()));
-    let sending = service.send_events(&sender, until(stopped));
+    let sender = if role.polls() { Some(service.sender(service.name())?) } else { None };
+    let sending = async {
+        if let Some(sender) = &sender {
+            service.send_events(sender, until(stopped.clone())).await;
+        }
+    };
+    let streaming = service.stream_events(role, until(stopped.clone()));
+    let touching = service.keep_in_touch(role, until(stopped.clone()));
     let polling = async {
-        engine.run(stop).await;
+        match engine {
+            Some(engine) => engine.run(stop).await,
+            None => stop.await,
+        }
         notify(&[NotifyState::Stopping]);
         stopping.send_replace(true);
     };
-    let (answered, (), (), ()) = tokio::join!(answering, telling, sending, polling);
+    let (answered, ..) = tokio::join!(answering, telling, sending, streaming, touching, polling);
     Ok(answered?)
-}
-
-/// Names this process among workers.
-fn owner() -> String {
-    format!("{}@{}", std::process::id(), hostname())
 }
 
 /// Tells the service manager, where there is one.
@@ -78,12 +125,13 @@ fn notify(state: &[NotifyState<'_>]) {
 
 /// Tells the service manager that all is well, as often as it wants to know; where it is not, it hears nothing and
 /// starts gleaner anew.
-async fn watchdog(service: Arc<Service>) {
+async fn watchdog(service: Arc<Service>, role: Role) {
     let Some(every) = sd_notify::watchdog_enabled() else { return };
     loop {
         tokio::time::sleep(every / 3).await;
         let age = service.metrics().tick_age();
-        if age.is_some_and(|age| age < every) {
+        // Without a scheduler, that this runs at all is what there is to tell.
+        if age.map_or(!role.polls(), |age| age < every) {
             notify(&[NotifyState::Watchdog]);
         }
     }
@@ -101,11 +149,6 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
             "cannot listen on {address}: {error}; --set api.listen=127.0.0.1:PORT takes another"
         ))
     })
-}
-
-fn hostname() -> String {
-    std::fs::read_to_string("/etc/hostname")
-        .map_or_else(|_| "localhost".into(), |name| name.trim().to_owned())
 }
 
 /// Ctrl-C, or what a service manager sends.

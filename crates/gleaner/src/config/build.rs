@@ -179,9 +179,10 @@ impl Reader<'_> {
         // All sections are read before any gives up, so that all that is missing is named.
         let (source, judgement, fetch) = (self.source(), self.judgement(), self.fetch());
         let (store, api, x, log) = (self.store(), self.api(), self.x(), self.log());
+        let (serve, nats) = (self.serve(), self.nats());
         let (source, judgement, fetch) = (source?, judgement?, fetch?);
-        let (store, api, x, log) = (store?, api?, x?, log?);
-        Some(Config { source, judgement, fetch, store, api, x, log, policies, overlays })
+        let (store, api, serve, nats, x, log) = (store?, api?, serve?, nats?, x?, log?);
+        Some(Config { source, judgement, fetch, store, api, serve, nats, x, log, policies, overlays })
     }
 
     fn source(&mut self) -> Option<Source> {
@@ -275,6 +276,26 @@ impl Reader<'_> {
             requests_per_minute: NonZeroU32::new(self.whole("api.requests_per_minute")?),
             max_connections: self.whole("api.max_connections")?,
             jwt_secret: self.optional("api.jwt_secret", parse::secret).map(Secret::new),
+        })
+    }
+
+    fn serve(&mut self) -> Option<Serve> {
+        Some(Serve {
+            role: self.text("serve.role", Role::named)?,
+            lease: self.span("serve.lease_seconds", Span::from_secs(1))?,
+        })
+    }
+
+    fn nats(&mut self) -> Option<Nats> {
+        let text = |text: &str| Some(text.to_owned());
+        Some(Nats {
+            url: self.optional("nats.url", parse::nats_url),
+            token: self.optional("nats.token", text).map(Secret::new),
+            credentials: self.optional("nats.credentials", text).map(Secret::new),
+            stream: self.text("nats.stream", parse::subject_part)?,
+            subject: self.text("nats.subject", parse::subject_part)?,
+            replicas: self.whole("nats.replicas")?,
+            max_age: self.span("nats.max_age_days", Span::from_days(1))?,
         })
     }
 

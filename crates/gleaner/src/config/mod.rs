@@ -31,7 +31,9 @@ pub use key::Key;
 pub use layers::{File, Flag};
 pub use load::{Effective, Inputs, Loaded, ReadFile};
 pub use parse::StoreUrl;
-pub use types::{Api, Config, Fetch, HostOverride, Log, LogFormat, LogLevel, Source, Store, X};
+pub use types::{
+    Api, Config, Fetch, HostOverride, Log, LogFormat, LogLevel, Nats, Role, Serve, Source, Store, X,
+};
 
 /// What the variables that set something begin with.
 pub const ENV_PREFIX: &str = "GLEANER_";

@@ -70,6 +70,17 @@ pub(super) fn proxy_url(text: &str) -> Option<PrivateUrl> {
     Url::parse(text).ok().filter(known).map(PrivateUrl::new)
 }
 
+pub(super) fn nats_url(text: &str) -> Option<PrivateUrl> {
+    let known = |url: &Url| matches!(url.scheme(), "nats" | "tls") && url.has_host();
+    Url::parse(text).ok().filter(known).map(PrivateUrl::new)
+}
+
+/// A name that may stand in a subject of NATS.
+pub(super) fn subject_part(text: &str) -> Option<String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    (!text.is_empty() && text.len() <= 64 && text.bytes().all(plain)).then(|| text.to_owned())
+}
+
 /// A web page or a mail address that may stand inside a `User-Agent` comment.
 pub(super) fn contact(text: &str) -> Option<String> {
     let fits = text.bytes().all(|byte| byte.is_ascii_graphic() && !b"();\\".contains(&byte));

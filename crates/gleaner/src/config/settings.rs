@@ -231,6 +231,26 @@ pub static SETTINGS: &[Setting] = &[
     hidden("api.jwt_secret", Takes::Text("a text of at least 32 bytes that is hard to guess", |text| parse::secret(text).is_some()), Secrecy::Secret,
         "What access tokens are signed with."),
 
+    open("serve.role", Takes::Word(&["all", "worker", "api"]), Some("\"all\""),
+        "What `gleaner serve` does: all; worker: poll and send alone, without API and dashboard; api: the other way round."),
+    open("serve.lease_seconds", Takes::Whole(3, 3600), Some("60"),
+        "How long a host stays a worker's that is not heard from; then another worker takes it over."),
+
+    hidden("nats.url", Takes::Text("a nats or tls URL", |text| parse::nats_url(text).is_some()), Secrecy::Credentials,
+        "The NATS server that workers stream events to, by JetStream; not set: to none."),
+    hidden("nats.token", Takes::Text("a text", |text| !text.is_empty()), Secrecy::Secret,
+        "The token that NATS asks for, where it does."),
+    hidden("nats.credentials", Takes::Text("what a .creds file holds", |text| text.contains("-----BEGIN")), Secrecy::Secret,
+        "What NATS gave out as a .creds file; nats.credentials_file names that."),
+    open("nats.stream", Takes::Text("up to 64 of a to z, A to Z, 0 to 9, _ and -", |text| parse::subject_part(text).is_some()), Some("\"gleaner\""),
+        "The stream in NATS; made where it is missing, and left as it is where it is there."),
+    open("nats.subject", Takes::Text("up to 64 of a to z, A to Z, 0 to 9, _ and -", |text| parse::subject_part(text).is_some()), Some("\"gleaner\""),
+        "What subjects begin with: this, the id of a collection, and the type of the event."),
+    open("nats.replicas", Takes::Whole(1, 5), Some("1"),
+        "How many servers of a NATS cluster hold the stream, where gleaner makes it."),
+    open("nats.max_age_days", Takes::Number(0.001, 36_500.0), Some("7"),
+        "How long the stream keeps messages, where gleaner makes it."),
+
     open("x.base_url", WEB_URL, Some("\"https://api.x.com\""),
         "Where the API of X is."),
 

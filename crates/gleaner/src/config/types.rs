@@ -29,6 +29,10 @@ pub struct Config {
     pub store: Store,
     /// `[api]`: the server.
     pub api: Api,
+    /// `[serve]`: what a process does among others.
+    pub serve: Serve,
+    /// `[nats]`: where events are streamed to.
+    pub nats: Nats,
     /// `[x]`: the API of X.
     pub x: X,
     /// `[log]`: what is logged and how.
@@ -71,7 +75,7 @@ pub struct HostOverride {
     pub poll_delay: Option<Span>,
     /// How many of its sources are asked at once; at least 1.
     pub concurrency: u32,
-    /// What counts as one host; none: as [`Judgement::scope`] says.
+    /// What counts as one host; none: as `judgement.scope` says.
     pub scope: Option<HostScope>,
 }
 
@@ -143,6 +147,71 @@ pub struct Api {
     pub max_connections: u32,
     /// What access tokens are signed with.
     pub jwt_secret: Option<Secret>,
+}
+
+/// `[serve]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Serve {
+    /// What a server does.
+    pub role: Role,
+    /// How long a host stays a worker's that is not heard from.
+    pub lease: Span,
+}
+
+/// What a server does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Everything.
+    All,
+    /// It polls and sends.
+    Worker,
+    /// It answers.
+    Api,
+}
+
+impl Role {
+    /// The name in config, database and API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Worker => "worker",
+            Self::Api => "api",
+        }
+    }
+
+    /// The role of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::All, Self::Worker, Self::Api].into_iter().find(|role| role.name() == name)
+    }
+
+    /// Whether it polls and sends.
+    pub const fn polls(self) -> bool {
+        matches!(self, Self::All | Self::Worker)
+    }
+
+    /// Whether it has the API and the dashboard.
+    pub const fn answers(self) -> bool {
+        matches!(self, Self::All | Self::Api)
+    }
+}
+
+/// `[nats]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nats {
+    /// The server; none: nothing is streamed.
+    pub url: Option<PrivateUrl>,
+    /// The token that it asks for.
+    pub token: Option<Secret>,
+    /// What a `.creds` file holds.
+    pub credentials: Option<Secret>,
+    /// The stream's name.
+    pub stream: String,
+    /// What subjects begin with.
+    pub subject: String,
+    /// How many servers hold the stream.
+    pub replicas: u32,
+    /// How long it keeps messages.
+    pub max_age: Span,
 }
 
 /// `[x]`.

@@ -2,6 +2,7 @@
 //!
 //! A page that fails is tried again, and given up after the third time. Nothing of it is held against its source.
 
+use gleaner_core::elsewhere::Advertised;
 use gleaner_core::follow::retry;
 use gleaner_core::identity::{Filter, Seen, believable};
 use gleaner_core::judgement::HostMemory;
@@ -17,7 +18,7 @@ use super::attempt::{caught, filter, off_the_threads};
 use super::host::host_key;
 use super::poll::{Polled, Turn};
 use super::record::Shared;
-use super::{Inner, judged};
+use super::{Inner, elsewhere, judged};
 use crate::fetch::Request;
 use crate::log::Shown;
 use crate::metrics::add;
@@ -64,6 +65,22 @@ pub(super) fn queue(
     pages.into_iter().filter_map(work).collect()
 }
 
+/// What came of a page.
+enum Fetched {
+    Article(Result<Article, Failure>),
+    /// The first page of a dead feed's site.
+    Site(Result<Option<Advertised>, Failure>),
+}
+
+impl Fetched {
+    fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Article(fetched) => fetched.as_ref().err(),
+            Self::Site(found) => found.as_ref().err(),
+        }
+    }
+}
+
 /// Fetches one page and commits what became of it.
 pub(super) async fn article(
     inner: &Inner,
@@ -73,15 +90,27 @@ pub(super) async fn article(
     memory: &mut HostMemory,
     work: ArticleWork,
 ) -> Shared<Polled> {
-    let fetched = caught(fetch_and_extract(inner, &work, turn.many)).await;
+    let asking = async {
+        if work.entry_key == elsewhere::LOOK {
+            Fetched::Site(caught(elsewhere::look(inner, &work, turn.many)).await)
+        } else {
+            Fetched::Article(caught(fetch_and_extract(inner, &work, turn.many)).await)
+        }
+    };
+    let Some(fetched) = inner.leases.while_held(turn.lease, &*inner.cx.clock, asking).await else {
+        return Ok(Polled::broken_off(&work.url));
+    };
     drop(permit);
     let now = inner.cx.clock.now();
     add(&inner.cx.metrics.pages, 1);
     let before = memory.clone();
-    let verdict = judged::page(inner, fetched.as_ref().err(), memory, now).await;
+    let verdict = judged::page(inner, fetched.failure(), memory, now).await;
     let resume_over = verdict.resume_over;
     let events = judged::events(inner, host, &verdict.notices, now);
-    let outcome = outcome(inner, &work, fetched, verdict.excused, now);
+    let outcome = match fetched {
+        Fetched::Article(fetched) => outcome(inner, &work, fetched, verdict.excused, now),
+        Fetched::Site(found) => elsewhere::outcome(&work, found, now),
+    };
     let ends = verdict.release.is_some() || verdict.host_hold_until.is_some();
     let release = turn.release(ends, verdict.host_gap, memory.latest_success, now);
     let released = release.is_some();

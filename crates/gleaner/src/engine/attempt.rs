@@ -12,12 +12,15 @@ use gleaner_core::link;
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::Kind;
+use gleaner_core::suspect::{Sight, look_again};
 use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::elsewhere::InItsPlace;
 use super::host::host_key;
+use super::sight::Before;
 use super::{Inner, auto, credential, x};
 use crate::fetch::{Request, Response, Validators};
 use crate::read::{self, Document, Lack, Page, Rules};
@@ -52,6 +55,10 @@ pub(super) struct Attempt {
     pub(super) memory: Option<Memory>,
     /// Where the source has moved for good.
     pub(super) moved: Option<Move>,
+    /// Whether something seems to be wrong with what came.
+    pub(super) sight: Sight,
+    /// The page that came in place of a feed.
+    pub(super) in_its_place: Option<InItsPlace>,
     /// The dates of all entries, where nothing is known yet of when the source publishes.
     pub(super) dates: Vec<Time>,
     pub(super) status: Option<u16>,
@@ -89,6 +96,8 @@ impl Attempt {
             note: None,
             memory: None,
             moved: None,
+            sight: Sight::Nothing,
+            in_its_place: None,
             dates: Vec::new(),
             status: None,
             bytes: 0,
@@ -138,11 +147,24 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         let memory = remember_unchanged(source, &response, now);
         let moved = moved(&source.settings.url, &memory, now, true).map(|url| move_to(inner, source, url));
         let memory = (memory != source.memory).then_some(memory);
-        return Ok(Attempt { outcome: Outcome::NotModified { retry_after }, memory, moved, ..attempt });
+        let sight = look_again(source.suspect.as_ref(), source.memory.hints.rhythm, now);
+        return Ok(Attempt {
+            outcome: Outcome::NotModified { retry_after },
+            memory,
+            moved,
+            sight,
+            ..attempt
+        });
     }
     let known = known(inner, source).await?;
-    let Read { hints, lacks, found, dates, response } =
-        read_and_sift(inner, source, response, known, now).await?;
+    let (read, sight) = read_and_sift(inner, source, response, known, now).await?;
+    let Read { hints, lacks, found, dates, response } = match read {
+        Ok(read) => read,
+        Err((fault, in_its_place)) => {
+            let failure = Failure { status: Some(200), ..fault.into_failure(None) };
+            return Ok(Attempt { sight, in_its_place, bytes: attempt.bytes, ..Attempt::failed(failure) });
+        }
+    };
     let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..hints };
     let redirect = observe_redirect(source, &response, now);
     let memory = if lacks != Some(Lack::EndsEarly) && found.waiting == 0 {
@@ -164,7 +186,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         .map(|url| move_to(inner, source, url));
     let outcome = Outcome::Fetched { retry_after };
     let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
-    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, dates, ..attempt })
+    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, sight, dates, ..attempt })
 }
 
 /// All that is remembered of a source's entries. Without a success so far nothing can have been seen.
@@ -227,14 +249,18 @@ struct Read {
     response: Response,
 }
 
+/// Why a document could not be read, and the page that it is, where a feed was expected.
+type Unread = (Fault, Option<InItsPlace>);
+
 async fn read_and_sift(
     inner: &Inner,
     source: &Source,
     response: Response,
     known: Vec<Seen>,
     now: Time,
-) -> Result<Read, Failure> {
-    let reader = inner.cx.readers.of(source.settings.kind);
+) -> Result<(Result<Read, Unread>, Sight), Failure> {
+    let (before, reader) = (Before::of(source, &known), inner.cx.readers.of(source.settings.kind));
+    let dead = (source.settings.kind == Kind::Feed).then(|| source.settings.url.clone());
     let filter = filter(inner, source, now);
     let (article_selector, ignore_selector) =
         (source.settings.article_selector.clone(), source.settings.ignore_selector.clone());
@@ -246,14 +272,25 @@ async fn read_and_sift(
             article_selector: article_selector.as_deref(),
             ignore_selector: ignore_selector.as_deref(),
         };
-        let Document { hints, lacks, entries, .. } = reader(&page, &rules)?;
+        let document = reader(&page, &rules);
+        let rhythm = document.as_ref().ok().and_then(|document| before.rhythm(document, now));
+        let sight = before.look(&page, document.as_ref().ok(), rhythm, now);
+        let document = match document {
+            Ok(document) => document,
+            Err(fault) => {
+                let page = dead.and_then(|dead| InItsPlace::of(&page, &dead));
+                return Ok((Err((fault, page)), sight));
+            }
+        };
+        let Document { hints, lacks, entries, .. } = document;
         let dates = entries.iter().filter(|_| wants_dates).filter_map(|entry| entry.published_at).collect();
         let found = sift(entries, &known, &filter, lacks.is_none(), now, read::body_text);
         let found = match beyond {
             Some(beyond) => follow(found, cap, beyond),
             None => Followed { rest: found, ..Followed::default() },
         };
-        Ok(Read { hints, lacks, found, dates, response })
+        let hints = Hints { rhythm, ..hints };
+        Ok((Ok(Read { hints, lacks, found, dates, response }), sight))
     };
     off_the_threads(inner, work).await
 }

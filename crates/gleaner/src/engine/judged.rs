@@ -85,7 +85,8 @@ pub(super) fn events(inner: &Inner, host: &str, notices: &[Notice], now: Time) -
 /// Our own network is back: what waited does not come all at once.
 pub(super) async fn resume(inner: &Inner, over: Option<Span>, now: Time) {
     let Some(within) = over else { return };
-    let spread = Spread { now, within, longest: Spread::LONGEST, lease: inner.cx.lease(), overdue: true };
+    let spread =
+        Spread { now, within, longest: Spread::LONGEST, lease: inner.cx.longest_lease(), overdue: true };
     if let Err(error) = inner.cx.store.spread(&spread).await {
         tracing::error!(%error, "polls could not be spread after our own network came back");
     }

@@ -8,12 +8,16 @@ mod article;
 mod attempt;
 mod auto;
 mod batch;
+mod broker;
 mod cleanup;
 mod credential;
 mod delivery;
+mod elsewhere;
 mod host;
 mod indexer;
 mod judged;
+mod leases;
+mod message;
 mod now;
 mod outbox;
 mod poll;
@@ -21,13 +25,13 @@ mod record;
 mod reschedule;
 mod scheduler;
 mod sending;
+mod sight;
+mod stream;
 mod told;
 mod webhooks;
 mod x;
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gleaner_core::network::Guard;
@@ -45,6 +49,7 @@ pub use host::host_key;
 pub use now::Poller;
 pub use outbox::Outbox;
 pub use scheduler::{Engine, Ticked};
+pub use stream::{NATS, Streamer};
 pub use told::{Told, ToldSource, tell};
 pub use webhooks::Sender;
 
@@ -52,7 +57,7 @@ use crate::clock::{Chance, Clock};
 use crate::config::Config;
 use crate::fetch::Fetcher;
 use crate::metrics::Metrics;
-use crate::store::{Lease, Source, Store};
+use crate::store::{Source, Store};
 use crate::vault::Vault;
 
 /// Everything that polls share.
@@ -92,7 +97,7 @@ struct Inner {
     /// What we are called among workers.
     owner: String,
     /// Leases that are ours now.
-    held: Mutex<HashMap<i64, Lease>>,
+    leases: leases::Leases,
     /// Says that a host is done, so that there is room for another.
     room: Notify,
     stopping: AtomicBool,
@@ -106,7 +111,19 @@ impl Context {
 
     /// How long a host is ours without a heartbeat.
     fn lease(&self) -> Span {
-        self.clock.meanwhile(scheduler::LEASE)
+        self.clock.meanwhile(self.config.serve.lease)
+    }
+
+    /// No lease ends later than so long from now, unless a clock was wrong. Clocks of several machines differ a little,
+    /// and a statement may wait for a while: whoever took the leases of others for mistakes would ask beside them.
+    fn longest_lease(&self) -> Span {
+        let tolerated = self.clock.meanwhile(Span::from_mins(5));
+        Span::from_millis(self.lease().as_millis().saturating_add(tolerated.as_millis()))
+    }
+
+    /// How often leases are renewed: twice may fail.
+    fn heartbeat(&self) -> Span {
+        self.lease().scale(1.0 / 3.0)
     }
 
     /// The pause after a source or a page, before its host is asked again.
@@ -126,7 +143,7 @@ impl Inner {
             guard: tokio::sync::Mutex::default(),
             auto: auto::Scale::default(),
             owner,
-            held: Mutex::default(),
+            leases: leases::Leases::default(),
             room: Notify::new(),
             stopping: AtomicBool::new(false),
             cx,
@@ -135,9 +152,5 @@ impl Inner {
 
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
-    }
-
-    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Lease>> {
-        self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -7,7 +7,6 @@ use tokio::sync::Semaphore;
 
 use super::poll::{Turn, poll};
 use super::record::Shared;
-use super::scheduler::HEARTBEAT;
 use super::{Context, Inner};
 use crate::store::{Claim, ClaimRequest, Lease, Release, StoreError};
 
@@ -38,17 +37,29 @@ impl Poller {
     pub async fn claim(&self, id: i64, now: Time) -> Result<Option<Claim>, StoreError> {
         let (lease, owner) = (self.inner.cx.lease(), self.owner.clone());
         let request = ClaimRequest { now, lease, owner, hosts: 1, per_host: 1 };
-        self.inner.cx.store.claim_source(id, &request).await
+        let claim = self.inner.cx.store.claim_source(id, &request).await?;
+        if let Some(claim) = &claim {
+            self.inner.leases.take_by_hand(claim.lease, now + lease);
+        }
+        Ok(claim)
     }
 
     /// Gives a host back without polling.
     pub async fn give_back(&self, lease: Lease) -> Result<(), StoreError> {
+        self.inner.leases.drop_one(lease);
         self.inner.cx.store.release(&[Release::of(lease)]).await
     }
 
     /// Polls a claimed source and gives its host back; whether the outcome was recorded. It was not where the source
     /// was edited or deleted meanwhile.
     pub async fn poll(&self, claim: Claim) -> Shared<bool> {
+        let lease = claim.lease;
+        let polled = self.poll_held(claim).await;
+        self.inner.leases.drop_one(lease);
+        polled
+    }
+
+    async fn poll_held(&self, claim: Claim) -> Shared<bool> {
         let Claim { lease, host, mut memory, sources, .. } = claim;
         let polling = async {
             let Some(source) = sources.into_iter().next() else {
@@ -64,8 +75,7 @@ impl Poller {
             }
         };
         let mut polling = std::pin::pin!(polling);
-        let clock = &self.inner.cx.clock;
-        let heartbeat = clock.real(clock.meanwhile(HEARTBEAT));
+        let heartbeat = self.inner.cx.clock.real(self.inner.cx.heartbeat());
         loop {
             tokio::select! {
                 polled = &mut polling => return polled,
@@ -76,8 +86,13 @@ impl Poller {
 
     async fn renew(&self, lease: Lease) {
         let until = self.inner.cx.clock.now() + self.inner.cx.lease();
-        if let Err(error) = self.inner.cx.store.heartbeat(&[lease], until).await {
-            tracing::warn!(%error, "the lease of a poll by hand could not be renewed; it may be discarded");
+        match self.inner.cx.store.heartbeat(&[lease], until).await {
+            Ok(kept) => {
+                self.inner.leases.renew(&[lease], &kept, until);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the lease of a poll by hand could not be renewed; it may be discarded")
+            }
         }
     }
 }

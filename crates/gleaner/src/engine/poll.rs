@@ -10,12 +10,13 @@ use gleaner_core::network::Guard;
 use gleaner_core::outcome::{Level, Outcome};
 use gleaner_core::pacing::Success;
 use gleaner_core::schedule::{HostState, Situation};
+use gleaner_core::suspect::Sight;
 use gleaner_core::time::{Span, Time};
 use tokio::sync::SemaphorePermit;
 
 use super::attempt::{Attempt, attempt};
 use super::record::Shared;
-use super::{Context, Inner, article, judged};
+use super::{Context, Inner, article, elsewhere, judged};
 use crate::log::Shown;
 use crate::metrics::add;
 use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source, StoreError};
@@ -56,6 +57,14 @@ pub(super) struct Polled {
     pub(super) stored: bool,
 }
 
+impl Polled {
+    /// The lease ran out before there was an answer: whoever has the host now asks, and nothing is left to give back.
+    pub(super) fn broken_off(url: &str) -> Self {
+        tracing::warn!(url = %Shown(url), "a lease ran out before there was an answer; it is asked again");
+        Self { released: true, stored: false }
+    }
+}
+
 /// Polls one claimed source. Whatever happens on the way, exactly one outcome is committed; only a store failure
 /// returns early, and then the lease runs out and the source is due again. The host is given back with the commit
 /// where its turn ends so, and where the host asks for it.
@@ -70,7 +79,10 @@ pub(super) async fn poll(
     if let Some(due) = source.next_poll_at {
         metrics.due_lag_seconds.observe(inner.cx.clock.now().since(due).as_millis() as f64 / 1000.0);
     }
-    let attempt = attempt(inner, &source, turn.many).await;
+    let asking = attempt(inner, &source, turn.many);
+    let Some(attempt) = inner.leases.while_held(turn.lease, &*inner.cx.clock, asking).await else {
+        return Ok(Polled::broken_off(&source.settings.url));
+    };
     metrics.polled(outcome_name(&attempt.outcome), attempt.duration, attempt.bytes);
     // The next host is asked while this poll is recorded.
     drop(permit);
@@ -181,7 +193,11 @@ fn commit(
     let Verdict { decision, excused, notices, .. } = verdict;
     let mut events = NewEvent::of_decision(source.id, &source.settings.url, &decision);
     events.extend(judged::events(inner, &source.host, &notices, now));
+    let search = elsewhere::search(inner, source, &attempt, excused.is_some(), now);
+    events.extend(search.event);
     let Followed { rest, pages, .. } = attempt.found.unwrap_or_default();
+    let mut articles = article::queue(inner, source, pages, now);
+    articles.extend(search.work);
     let Sifted { new, changed, remember, vanished, skipped } = rest;
     let failure = attempt.outcome.failure();
     let poll = PollRecord {
@@ -196,6 +212,11 @@ fn commit(
         rule: decision.next.map(|next| next.why.name().to_owned()),
         excused,
     };
+    // What is not the source's fault is no sign either.
+    let sight = if excused.is_some() { Sight::Nothing } else { attempt.sight };
+    let suspect = sight.change(source.suspect.as_ref(), now);
+    let told = |change| NewEvent::of_suspicion(source.id, &source.settings.url, change);
+    events.extend(suspect.as_ref().map(told));
     Commit {
         lease,
         source_id: source.id,
@@ -205,11 +226,13 @@ fn commit(
         host_hold_until: decision.host_hold_until,
         memory: attempt.memory,
         moved: attempt.moved,
+        suspect,
+        elsewhere: search.change,
         new,
         changed,
         remember,
         vanished,
-        articles: article::queue(inner, source, pages, now),
+        articles,
         poll,
         events,
         health: decision.health,

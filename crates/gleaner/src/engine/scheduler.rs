@@ -17,10 +17,6 @@ use super::{Context, Inner, article, indexer, poll, reschedule};
 use crate::clock::Clock;
 use crate::store::{ArticleWork, Claim, ClaimRequest, Lease, Release, Source, Spread, StoreError};
 
-/// How long a host is ours without a heartbeat: time in which a process may have died, so the world's.
-pub(super) const LEASE: Span = Span::from_secs(60);
-/// How often leases are renewed.
-pub(super) const HEARTBEAT: Span = Span::from_secs(20);
 /// How many hosts one claim takes at most.
 const CLAIM: usize = 100;
 /// How many sources of one host are polled under one lease.
@@ -68,6 +64,7 @@ impl Engine {
             report(done);
         }
         self.inner.cx.metrics.ticked();
+        self.count();
         self.keep_leases(now).await?;
         if let Err(error) = self.cleaner.run(&self.inner.cx, now).await {
             tracing::error!(%error, "what is too old could not be cleaned up; polling goes on");
@@ -88,11 +85,15 @@ impl Engine {
         let ticked =
             Ticked { hosts: claims.len(), sources: claims.iter().map(|claim| claim.sources.len()).sum() };
         for claim in claims {
-            self.inner.held().insert(claim.lease.host_id, claim.lease);
+            self.inner.leases.take(claim.lease, now + lease);
             self.tasks.spawn(work(Arc::clone(&self.inner), claim, per_host == 1));
         }
-        self.inner.cx.metrics.hosts_in_flight.store(self.tasks.len() as u64, Ordering::Relaxed);
+        self.count();
         Ok(ticked)
+    }
+
+    fn count(&self) {
+        self.inner.cx.metrics.hosts_in_flight.store(self.tasks.len() as u64, Ordering::Relaxed);
     }
 
     /// Waits until nothing is under way.
@@ -179,7 +180,7 @@ impl Engine {
             now,
             within: interval,
             longest: longest.unwrap_or_default().max(LONGEST_HOLD).max(Spread::LONGEST),
-            lease: cx.lease(),
+            lease: cx.longest_lease(),
             overdue: jump == Jump::Seen,
         };
         if jump == Jump::Seen {
@@ -200,7 +201,7 @@ impl Engine {
             tracing::warn!(hosts = self.tasks.len(), "stopping: polls that did not end are given up");
             self.tasks.shutdown().await;
         }
-        let left: Vec<Release> = self.inner.held().drain().map(|(_, lease)| Release::of(lease)).collect();
+        let left: Vec<Release> = self.inner.leases.drain().into_iter().map(Release::of).collect();
         if let Err(error) = self.inner.cx.store.release(&left).await {
             tracing::error!(%error, "leases could not be given back; they run out by themselves");
         }
@@ -224,13 +225,13 @@ impl Engine {
         if !due {
             return Ok(());
         }
-        self.heartbeat_at = Some(now + self.inner.cx.clock.meanwhile(HEARTBEAT));
-        let leases: Vec<Lease> = self.inner.held().values().copied().collect();
+        self.heartbeat_at = Some(now + self.inner.cx.heartbeat());
+        let leases = self.inner.leases.all();
         if leases.is_empty() {
             return Ok(());
         }
         let kept = self.inner.cx.store.heartbeat(&leases, now + lease).await?;
-        for lost in leases.iter().filter(|lease| !kept.contains(lease)) {
+        for lost in self.inner.leases.renew(&leases, &kept, now + lease) {
             tracing::warn!(host_id = lost.host_id, "a lease was lost; what it polls is discarded");
         }
         Ok(())
@@ -328,9 +329,7 @@ async fn work(inner: Arc<Inner>, claim: Claim, probe: bool) {
             Ok(polled) => released = polled.released,
             Err(error) => {
                 tracing::error!(host, %error, "a poll could not be recorded; it is due again when the lease runs out");
-                inner.held().remove(&lease.host_id);
-                inner.room.notify_one();
-                return;
+                return done(&inner, lease);
             }
         }
         if released {
@@ -340,7 +339,12 @@ async fn work(inner: Arc<Inner>, claim: Claim, probe: bool) {
     if !released && let Err(error) = inner.recorder.release(Release::of(lease)).await {
         tracing::error!(host, %error, "a lease could not be ended; it runs out by itself");
     }
-    inner.held().remove(&lease.host_id);
+    done(&inner, lease);
+}
+
+/// There is room for another host.
+fn done(inner: &Inner, lease: Lease) {
+    inner.leases.drop_one(lease);
     inner.room.notify_one();
 }
 

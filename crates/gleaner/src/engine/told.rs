@@ -60,7 +60,7 @@ fn told(
     sources: &HashMap<i64, SourceName>,
 ) -> Told {
     let source = event.event.source_id.map(|id| match sources.get(&id).cloned() {
-        Some(SourceName { url, name }) => ToldSource { id, url: Some(url), name },
+        Some(SourceName { url, name, .. }) => ToldSource { id, url: Some(url), name },
         None => {
             ToldSource { id, url: payload.get("url").and_then(Value::as_str).map(str::to_owned), name: None }
         }

@@ -45,7 +45,7 @@ const REFUSED_HOSTS: &[&str] = &[
     "[3fff:fff::1]", "[5f00::1]", "[2620:4f:8000::1]", "[4000::1]", "[e000::1]", "[::2]", "[1::1]",
     "[1fff::1]",
     // This machine by name.
-    "localhost", "LOCALHOST", "localhost.", "LocalHost", "foo.localhost", "a.b.localhost.",
+    "localhost", "LOCALHOST", "localhost.", "localhost..", "LocalHost", "foo.localhost", "a.b.localhost.",
     "ｌｏｃａｌｈｏｓｔ", "loc\u{ad}alhost", "%6cocalhost",
     // What is no host, or names an interface.
     "[fe80::1%25eth0]", "[fe80::1%eth0]", "[::1%lo]", "[::1", "::1", "[127.0.0.1]", "[::ffff:127.0.0.1.]",

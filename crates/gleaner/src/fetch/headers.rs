@@ -38,7 +38,8 @@ pub struct Hints {
 }
 
 impl Hints {
-    pub(super) fn read(status: u16, headers: &HeaderMap, now: Time) -> Self {
+    /// Reads them off the headers of an answer.
+    pub fn read(status: u16, headers: &HeaderMap, now: Time) -> Self {
         let age = text(headers, &AGE).and_then(seconds).unwrap_or(Span::ZERO);
         let left = |fresh: Span| less(fresh, age);
         // Differences are taken by the server's own clock where it shows one, as ours and its may disagree.

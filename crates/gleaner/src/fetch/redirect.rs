@@ -43,7 +43,8 @@ impl Trail {
         let text = std::str::from_utf8(location)
             .map_or_else(|_| location.iter().copied().map(char::from).collect(), str::to_owned);
         let Ok(target) = self.here().join(&text).map(without_fragment) else {
-            return Err(Fault::Other(format!("redirect {status} to something that is no URL")));
+            // Like a source whose own URL is none: there is nowhere that we would go.
+            return Err(Fault::Blocked(format!("redirect {status} to something that is no URL")));
         };
         if self.hops.len() >= self.max {
             return Err(Fault::Other(format!("more than {} redirects", self.max)));
@@ -95,8 +96,8 @@ mod tests {
         check(b"/\xe9", "https://a.example/%C3%A9");
         check(b"", "redirects in a circle at https://a.example/dir/feed");
         check(b"#bottom", "redirects in a circle at https://a.example/dir/feed");
-        check(b"https://:0:/", "redirect 302 to something that is no URL");
-        check(b"http://[::1", "redirect 302 to something that is no URL");
+        check(b"https://:0:/", "blocked: redirect 302 to something that is no URL");
+        check(b"http://[::1", "blocked: redirect 302 to something that is no URL");
         check(b"\t/tab\n", "https://a.example/tab");
     }
 

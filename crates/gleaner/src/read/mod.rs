@@ -8,6 +8,7 @@ pub mod decode;
 pub mod discover;
 mod element;
 pub mod feed;
+pub mod glance;
 mod html;
 pub mod links;
 pub mod opml;

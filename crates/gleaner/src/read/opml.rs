@@ -78,7 +78,8 @@ impl Outlines<'_> {
     }
 
     fn open(&mut self, tag: &Tag<'_>) -> Option<Outline> {
-        let title = value(tag, "title").or_else(|| value(tag, "text")).map(|title| cut(&title));
+        let named = |name| value(tag, name).map(|title| cut(&title)).filter(|title| !title.is_empty());
+        let title = named("title").or_else(|| named("text"));
         let kind = value(tag, "type");
         // What is no feed is known by its page, so that other readers leave it alone.
         let url = value(tag, "xmlUrl").or_else(|| value(tag, "url").filter(|_| is_ours(kind.as_deref())));
@@ -135,12 +136,13 @@ fn value(tag: &Tag<'_>, name: &str) -> Option<String> {
 }
 
 fn cut(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME_CHARS).collect()
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME_CHARS).collect();
+    text.trim().to_owned()
 }
 
 fn below(folder: Option<&str>, title: &str) -> String {
     let path = folder.map_or_else(|| title.to_owned(), |folder| format!("{folder}/{title}"));
-    cut(&path).trim_end().to_owned()
+    cut(&path)
 }
 
 /// Writes a list, feed by feed; those in a folder must come one after another.

@@ -62,7 +62,7 @@ enum Class {
     Plain,
     /// White space, all of ASCII's control characters included.
     White,
-    /// May begin a no-break space, a soft hyphen or a zero-width space.
+    /// May begin a control character beyond ASCII, a no-break space, a soft hyphen or a zero-width space.
     Lead,
     /// Begins a character reference.
     Reference,
@@ -105,7 +105,8 @@ impl Folded {
                     at += 1;
                 }
                 Class::Reference if DECODE => at += self.reference(text.get(at..).unwrap_or_default()),
-                Class::Lead if bytes[at..].starts_with("\u{a0}".as_bytes()) => {
+                // A no-break space, or a control character beyond ASCII.
+                Class::Lead if matches!(bytes[at..], [0xc2, 0x80..=0xa0, ..]) => {
                     self.gap = true;
                     at += 2;
                 }
@@ -208,9 +209,9 @@ fn stops<const DECODE: bool>(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether a no-break space, a soft hyphen or a zero-width space stands here.
+/// Whether a control character, a no-break space, a soft hyphen or a zero-width space stands here.
 fn is_special(bytes: &[u8]) -> bool {
-    matches!(bytes, [0xc2, 0xa0 | 0xad, ..] | [0xe2, 0x80, 0x8b, ..])
+    matches!(bytes, [0xc2, 0x80..=0xa0 | 0xad, ..] | [0xe2, 0x80, 0x8b, ..])
 }
 
 /// The ordinary cases of `&#8217;` and `&#x2019;`. Left to the full table: C0 and C1, which HTML maps to others.

@@ -3,12 +3,13 @@
 use gleaner_core::health::{Decision, Status, StatusEvent, StatusEventKind, by_hand, rederive};
 use gleaner_core::link;
 use gleaner_core::schedule::{HostState, Situation};
+use gleaner_core::suspect::Change;
 use gleaner_core::time::Time;
 
 use super::keys::woken;
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
-use crate::store::{Source, SourceEdit, SourceSettings, StoreError};
+use crate::store::{NewEvent, Source, SourceEdit, SourceSettings, StoreError};
 
 /// How often an edit that a poll overtook is tried again.
 const TRIES: u32 = 5;
@@ -93,10 +94,15 @@ impl By<'_> {
             .or_else(|| self.retimed(source, &settings, now))
             .or_else(|| fields.credential.as_ref().and_then(|_| woken(&source.health, now)));
         let edit = SourceEdit { settings, ..edit };
-        match decision {
+        let mut edit = match decision {
             Some(decision) => edit.deciding(decision),
             None => edit,
+        };
+        // What was seen is not what is looked at from now on.
+        if edit.forget && source.suspect.is_some() {
+            edit.events.push(NewEvent::of_suspicion(source.id, &edit.settings.url, &Change::Cleared));
         }
+        edit
     }
 
     /// Another policy or interval: status and next poll anew, from what is stored. A first poll was drawn once, and is

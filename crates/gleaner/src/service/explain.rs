@@ -26,7 +26,9 @@ impl By<'_> {
             around.words.push(words);
         }
         let evidence: Vec<Evidence> = polls.iter().map(evidence).collect();
-        Ok(explain(&at, source.next_poll_at, &evidence, around, now))
+        let told = explain(&at, source.next_poll_at, &evidence, around, now);
+        let proposal = source.elsewhere.as_ref().and_then(|elsewhere| elsewhere.proposal.as_ref());
+        Ok(told.suspecting(source.suspect.as_ref()).proposing(proposal))
     }
 
     /// What is known of a source's host and of our own network.
@@ -70,6 +72,7 @@ impl By<'_> {
 
 /// What is said of our own network while it is down.
 pub fn network_down(since: Time) -> String {
+    let since = gleaner_core::explain::When(since);
     format!(
         "Our own network seems to be down: nothing has answered since {since}. Nothing is held against any source, and \
          polling goes on by itself when something answers again."

@@ -3,7 +3,7 @@
 use gleaner_core::health::{Health, Status, StatusEvent, StatusEventKind, by_hand, rederive};
 use gleaner_core::schedule::{HostState, Situation};
 
-use super::{By, Scope, ServiceError};
+use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::store::{Source, SourceEdit};
 
 impl By<'_> {
@@ -46,6 +46,18 @@ impl By<'_> {
         })
         .await
         .map(|_| ())
+    }
+
+    /// Uses what a dead feed's site advertises in its place, if that is still this; what it had stays.
+    pub async fn use_proposal(&self, id: i64, url: &str) -> Result<Source, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let proposal = self.store.source(id).await?.elsewhere.and_then(|elsewhere| elsewhere.proposal);
+        if proposal.is_none_or(|proposal| proposal.url != url) {
+            let why = "what its site advertises has changed meanwhile; look again";
+            return Err(ServiceError::conflict("another_proposal", why));
+        }
+        let fields = SourceFields { url: Some(url.to_owned()), ..SourceFields::default() };
+        self.change_source(id, None, &fields, Checks::default()).await
     }
 
     /// Takes back that a source was disabled: what was held against it before still is. Whether it was disabled.

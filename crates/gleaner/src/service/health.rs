@@ -21,6 +21,8 @@ const COUNTED_TIMES: u32 = 100;
 
 /// How many of those that wait for a person are named.
 const WAITING: u32 = 8;
+/// Suspects are counted up to so many.
+const MOST_SUSPECTS: u32 = 1_000_000;
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,8 +47,8 @@ pub struct Readiness {
 /// How many sources there are of each status.
 pub(super) type Counts = Vec<(Status, u64)>;
 
-/// The counts of sources with those that wait for a person.
-pub(super) type Counted = Kept<CountsAndWaiting>;
+/// How sources stand, counted lately.
+pub(super) type Counted = Kept<Standing>;
 
 /// Something that takes a while to count, and until when it is good.
 pub(super) struct Kept<T>(Mutex<Option<(Instant, Arc<T>)>>);
@@ -77,7 +79,15 @@ impl<T> Kept<T> {
     }
 }
 
-pub(super) type CountsAndWaiting = (Counts, Vec<Source>);
+/// How sources stand.
+pub(super) struct Standing {
+    /// How many there are of each status.
+    pub(super) counts: Counts,
+    /// The first of those that wait for a person.
+    pub(super) waiting: Vec<Source>,
+    /// How many are suspect.
+    pub(super) suspects: u64,
+}
 
 impl Service {
     /// Looks at the database and the scheduler.
@@ -115,15 +125,25 @@ impl Service {
 impl By<'_> {
     /// How many sources there are of each status; up to ten seconds old where there are many.
     pub async fn status_counts(&self) -> Result<Counts, ServiceError> {
-        Ok(self.counted().await?.0.clone())
+        Ok(self.counted().await?.counts.clone())
     }
 
-    /// Counts, with the first sources that wait for a person.
-    pub(super) async fn counted(&self) -> Result<Arc<CountsAndWaiting>, ServiceError> {
+    /// How many sources are suspect; as old as [`By::status_counts`].
+    pub async fn suspects(&self) -> Result<u64, ServiceError> {
+        Ok(self.counted().await?.suspects)
+    }
+
+    /// How sources stand.
+    pub(super) async fn counted(&self) -> Result<Arc<Standing>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let filter = SourceFilter { waits_for_person: true, ..SourceFilter::default() };
+        let waits = SourceFilter { waits_for_person: true, ..SourceFilter::default() };
+        let suspect = SourceFilter { suspect: true, ..SourceFilter::default() };
         let count = async {
-            Ok((self.store.count_by_status().await?, self.store.sources(&filter, None, WAITING).await?))
+            Ok(Standing {
+                counts: self.store.count_by_status().await?,
+                waiting: self.store.sources(&waits, None, WAITING).await?,
+                suspects: self.store.count_sources(&suspect, MOST_SUSPECTS).await?,
+            })
         };
         self.service.counted.or_count(count).await
     }
@@ -132,6 +152,9 @@ impl By<'_> {
     pub async fn metrics_text(&self) -> Result<String, ServiceError> {
         let counts = self.status_counts().await?;
         let named: Vec<(&str, u64)> = counts.iter().map(|(status, count)| (status.name(), *count)).collect();
-        Ok(self.metrics.render(&named))
+        let workers = self.workers().await?;
+        let stream = self.stream().await?.map(|stream| stream.measured()).unwrap_or_default();
+        let workers = super::workers::measured(&workers);
+        Ok(format!("{}{workers}{stream}", self.metrics.render(&named)))
     }
 }

@@ -12,7 +12,7 @@ use crate::read::opml::{self, Outline};
 use crate::store::{Collection, Source, SourceFilter};
 
 /// What a source of the API has besides what a person says of it: not to be set, and no reason to complain.
-const LEARNED: [&str; 21] = [
+const LEARNED: [&str; 23] = [
     "id",
     "status",
     "consecutive_failures",
@@ -32,6 +32,8 @@ const LEARNED: [&str; 21] = [
     "updated_at",
     "host",
     "version",
+    "suspect",
+    "proposal",
     "incident_id",
     "has_credential",
 ];

@@ -193,9 +193,18 @@ impl By<'_> {
     }
 }
 
-/// People leave out what browsers add.
+/// People leave out what browsers add. A name and a port is not yet a scheme: `intranet:8080/feed`.
 fn with_scheme(text: &str) -> String {
-    if text.is_empty() || text.contains("://") { text.to_owned() } else { format!("https://{text}") }
+    let has_scheme = text.split_once(':').is_some_and(|(scheme, rest)| {
+        let port = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !is_port
+    });
+    if text.is_empty() || has_scheme || text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("https://{text}")
+    }
 }
 
 /// What cannot be reached may be later; what our own guard refuses, never.

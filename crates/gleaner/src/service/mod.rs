@@ -22,7 +22,7 @@ mod history;
 mod hosts;
 mod import;
 mod import_jobs;
-mod jwt;
+pub mod jwt;
 mod keys;
 mod links;
 mod lists;
@@ -38,11 +38,14 @@ mod reading;
 mod repeat;
 mod replay;
 mod sources;
+mod stream;
 mod trial;
 mod webhooks;
+mod workers;
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use gleaner_core::time::Time;
 use tokio::sync::Notify;
@@ -52,7 +55,7 @@ pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
     ListedLine, NewArticle, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter,
-    SourceName, SourceOrder, StoreError, Text, Token, TokenKind, Turn, User, Webhook,
+    SourceName, SourceOrder, StoreError, Stream, Text, Token, TokenKind, Turn, User, Webhook, Worker,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -81,8 +84,10 @@ pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
 pub use sources::{Added, NewSource};
+pub use stream::{Resent, StreamNow};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};
+pub use workers::WorkerNow;
 
 use crate::clock::{Chance, Clock, SystemClock};
 use crate::config::{Config, StoreUrl};
@@ -96,6 +101,8 @@ use health::Counted;
 
 /// Everything a use case needs.
 pub struct Service {
+    /// What this process is called among those that use the database.
+    name: String,
     store: Arc<dyn Store>,
     config: Config,
     clock: Arc<dyn Clock>,
@@ -112,6 +119,8 @@ pub struct Service {
     outbox: Outbox,
     /// Says that something is to be sent to a webhook.
     send: Arc<Notify>,
+    /// Says that something is to be sent to the stream again.
+    resend: Arc<Notify>,
 }
 
 /// The use cases, as somebody who may or may not do them.
@@ -147,7 +156,11 @@ impl Service {
             StoreUrl::Sqlite(path) => format!("sqlite:{}", path.display()),
             StoreUrl::Postgres(url) => url.expose().to_string(),
         };
-        let options = Options { max_connections: config.store.max_connections, ..Options::new(url) };
+        // Who is not heard from for a lease keeps no locks either: others are to go on with what it had.
+        let lease = Duration::from_millis(config.serve.lease.as_millis());
+        let patience = lease.clamp(Duration::from_secs(5), Options::new("").patience);
+        let max_connections = config.store.max_connections;
+        let options = Options { max_connections, patience, ..Options::new(url) };
         let store = store::open(&options).await?;
         Ok(Self { outside, ..Self::new(store, config, clock, chance) })
     }
@@ -157,6 +170,7 @@ impl Service {
         let vault = Vault::of(&config.store);
         let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
         Self {
+            name: workers::process_name(),
             store,
             config,
             clock,
@@ -171,6 +185,7 @@ impl Service {
             poller: OnceLock::new(),
             outbox,
             send: Arc::default(),
+            resend: Arc::default(),
         }
     }
 
@@ -222,8 +237,7 @@ impl Service {
         if let Some(poller) = self.poller.get() {
             return Ok(poller);
         }
-        let owner = format!("{} by hand", std::process::id());
-        let poller = Poller::new(self.context()?, owner);
+        let poller = Poller::new(self.context()?, format!("{} by hand", self.name));
         Ok(self.poller.get_or_init(|| poller))
     }
 

@@ -19,6 +19,8 @@ pub struct Overview {
     pub counts: Counts,
     /// The first sources that wait for a person.
     pub waiting: Vec<Source>,
+    /// How many sources answer and yet seem to be wrong.
+    pub suspects: u64,
     /// Webhooks that were given up.
     pub given_up: Vec<Webhook>,
     /// Whether gleaner itself is all right.
@@ -37,7 +39,7 @@ impl By<'_> {
     /// All of it.
     pub async fn overview(&self) -> Result<Overview, ServiceError> {
         let counted = self.counted().await?;
-        let (counts, waiting) = (counted.0.clone(), counted.1.clone());
+        let (counts, waiting) = (counted.counts.clone(), counted.waiting.clone());
         let given_up =
             self.webhooks().await?.into_iter().filter(|one| one.progress.given_up_at.is_some()).collect();
         let me = self.store.users().await?.into_iter().find(|user| user.id == self.actor.user_id);
@@ -45,6 +47,7 @@ impl By<'_> {
         Ok(Overview {
             counts,
             waiting,
+            suspects: counted.suspects,
             given_up,
             readiness: self.readiness().await,
             no_password: me.is_some_and(|user| user.password_hash.is_none()),

@@ -184,7 +184,7 @@ impl By<'_> {
     }
 }
 
-fn called(SourceName { name, url }: SourceName) -> String {
+fn called(SourceName { name, url, .. }: SourceName) -> String {
     name.filter(|name| !name.trim().is_empty()).unwrap_or(url)
 }
 

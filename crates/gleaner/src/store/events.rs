@@ -119,6 +119,8 @@ pub struct PostHead {
 /// What an event tells of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceName {
+    /// The collection that it is in.
+    pub collection_id: i64,
     /// What is polled.
     pub url: String,
     /// What people call it.

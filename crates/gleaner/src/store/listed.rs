@@ -5,14 +5,16 @@
 
 use std::borrow::Cow;
 
+use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::Health;
 use gleaner_core::source::{Interval, Kind};
+use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Source;
-use super::packed::{flag, health};
+use super::packed::{elsewhere, flag, health, suspected};
 
 /// Sources by id.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -113,6 +115,12 @@ pub struct Listed<'a> {
     pub host: Text<'a>,
     /// Counts edits.
     pub version: i64,
+    /// What it is suspected of.
+    #[serde(deserialize_with = "suspected")]
+    pub suspect: Option<Suspected>,
+    /// Of a dead feed: where it may be now.
+    #[serde(deserialize_with = "elsewhere")]
+    pub elsewhere: Option<Elsewhere>,
     /// What is held against it; none: all is well.
     #[serde(deserialize_with = "health")]
     pub health: Option<Health>,
@@ -130,7 +138,8 @@ impl From<String> for Text<'static> {
 
 impl From<Source> for Listed<'static> {
     fn from(source: Source) -> Self {
-        let Source { id, settings, health, next_poll_at, host, version, created_at, updated_at, .. } = source;
+        let Source { id, settings, health, next_poll_at, suspect, elsewhere, host, version, .. } = source;
+        let (created_at, updated_at) = (source.created_at, source.updated_at);
         Self {
             id,
             url: settings.url.into(),
@@ -151,6 +160,8 @@ impl From<Source> for Listed<'static> {
             updated_at,
             host: host.into(),
             version,
+            suspect,
+            elsewhere,
             health: Some(health),
         }
     }

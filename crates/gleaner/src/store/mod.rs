@@ -6,6 +6,8 @@
 
 mod error;
 mod events;
+#[cfg(feature = "test-faults")]
+mod faults;
 mod listed;
 mod migrate;
 mod order;
@@ -14,11 +16,13 @@ mod postgres;
 mod readers;
 mod records;
 mod sqlite;
+mod streams;
 mod types;
 mod webhooks;
 pub mod whole;
 mod words;
 mod work;
+mod workers;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,17 +39,25 @@ pub use events::*;
 pub use listed::*;
 pub use order::*;
 pub use records::*;
+pub use streams::*;
 pub use types::*;
 pub use webhooks::*;
 pub use work::*;
+pub use workers::*;
 
 /// The result of a store's method.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// A store of everything.
-pub trait Store: Work + Sources + Content + Events + Webhooks + People + Access + Upkeep {}
+pub trait Store:
+    Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Upkeep
+{
+}
 
-impl<T: Work + Sources + Content + Events + Webhooks + People + Access + Upkeep> Store for T {}
+impl<T> Store for T where
+    T: Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Upkeep
+{
+}
 
 /// Due work, under leases, and what became of it.
 #[async_trait]

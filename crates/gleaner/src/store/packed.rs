@@ -1,11 +1,13 @@
 //! Sources from lines of JSON, as `sql/packed.rs` has both databases write them.
 
+use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::{Disabled, Failing, Health, KindSet, PermanentRun, Quarantine};
 use gleaner_core::outcome::{Cause, ErrorKind, UnknownKind};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
+use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
-use serde::de::{Error as _, Visitor};
+use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{KeptHabit, Memory, Source, SourceSettings};
@@ -51,6 +53,10 @@ struct Packed {
     cursor: Option<String>,
     habit: Option<String>,
     habit_class: Option<u8>,
+    #[serde(deserialize_with = "suspected")]
+    suspect: Option<Suspected>,
+    #[serde(deserialize_with = "elsewhere")]
+    elsewhere: Option<Elsewhere>,
     host: String,
     slot: u32,
     #[serde(deserialize_with = "health")]
@@ -110,6 +116,21 @@ fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error
     text.map(decoded).transpose()
 }
 
+/// What a source is suspected of, which the database keeps as JSON.
+pub(super) fn suspected<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Suspected>, D::Error> {
+    json(from)
+}
+
+/// Where a dead feed may be now.
+pub(super) fn elsewhere<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Elsewhere>, D::Error> {
+    json(from)
+}
+
+fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    text.map(|text| serde_json::from_str(&text).map_err(D::Error::custom)).transpose()
+}
+
 /// A source from its line, with the id of its host.
 pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
     let packed: Packed = serde_json::from_str(line)?;
@@ -150,6 +171,8 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
                 Some(KeptHabit { habit: serde_json::from_str(&habit).ok()?, class })
             }),
         },
+        suspect: packed.suspect,
+        elsewhere: packed.elsewhere,
         host: packed.host,
         slot: packed.slot,
         version: packed.version,

@@ -1,12 +1,14 @@
 //! Sources, events and housekeeping, as they go into a store and come out of it.
 
 use gleaner_core::adaptive::Habit;
+use gleaner_core::elsewhere::{Elsewhere, Proposal};
 use gleaner_core::health::{Decision, Health, Status, StatusEvent};
 use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::ContentHash;
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
+use gleaner_core::suspect::{Change, Suspected};
 use gleaner_core::time::{Span, Time};
 
 /// What a person says about a source.
@@ -116,6 +118,10 @@ pub struct Source {
     pub next_poll_at: Option<Time>,
     /// What its server said.
     pub memory: Memory,
+    /// What it is suspected of, though it answers.
+    pub suspect: Option<Suspected>,
+    /// Of a dead feed: where it may be now.
+    pub elsewhere: Option<Elsewhere>,
     /// The name of its host.
     pub host: String,
     /// Which of the host's slots asks for it.
@@ -179,6 +185,8 @@ pub struct SourceFilter {
     pub waits_for_person: bool,
     /// Failing, set aside or disabled, and this was the last error.
     pub error: Option<ErrorKind>,
+    /// Suspected of something.
+    pub suspect: bool,
     /// Going by this policy.
     pub goes_by: Option<GoesBy>,
 }
@@ -271,6 +279,27 @@ impl NewEvent {
             .to_string(),
         };
         decision.events.iter().map(told).collect()
+    }
+
+    /// What a dead feed's site advertises in its place.
+    pub fn of_proposal(source_id: i64, url: &str, proposal: &Proposal) -> NewEvent {
+        let payload = serde_json::json!({ "url": url, "reason": proposal.in_words(), "proposal": proposal });
+        NewEvent {
+            kind: Proposal::EVENT.to_owned(),
+            source_id: Some(source_id),
+            payload: payload.to_string(),
+        }
+    }
+
+    /// What a suspicion that begins or ends tells the world.
+    pub fn of_suspicion(source_id: i64, url: &str, change: &Change) -> NewEvent {
+        let suspect = change.suspected();
+        let reason = suspect.map_or("it is not suspected of anything any more", |suspect| &suspect.evidence);
+        NewEvent {
+            kind: change.name().to_owned(),
+            source_id: Some(source_id),
+            payload: serde_json::json!({ "url": url, "reason": reason, "suspect": suspect }).to_string(),
+        }
     }
 }
 

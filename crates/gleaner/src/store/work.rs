@@ -1,5 +1,6 @@
 //! Due work, and what became of it: claims, commits, and pages to be fetched.
 
+use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::Health;
 use gleaner_core::identity::{Seen, Skipped};
 use gleaner_core::incident::TakenBack;
@@ -8,6 +9,7 @@ use gleaner_core::outcome::ErrorKind;
 use gleaner_core::pacing::Success;
 use gleaner_core::post::NewPost;
 use gleaner_core::source::Kind;
+use gleaner_core::suspect;
 use gleaner_core::time::{Span, Time};
 
 use super::{HostKey, Memory, NewEvent, Source};
@@ -110,6 +112,10 @@ pub struct Commit {
     pub memory: Option<Memory>,
     /// Where the source has moved for good.
     pub moved: Option<Move>,
+    /// A suspicion that begins or ends.
+    pub suspect: Option<suspect::Change>,
+    /// What is known of where a dead feed is now, where that changes.
+    pub elsewhere: Option<ElsewhereChange>,
     /// Posts to store.
     pub new: Vec<(NewPost, Seen)>,
     /// Posts to change.
@@ -126,6 +132,15 @@ pub struct Commit {
     pub events: Vec<NewEvent>,
     /// What it means for others.
     pub sequel: Option<Box<Sequel>>,
+}
+
+/// What changes of where a dead feed may be now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ElsewhereChange {
+    /// It is this from now on.
+    Now(Elsewhere),
+    /// The feed is back where it was.
+    Ended,
 }
 
 /// A source's new address.
@@ -249,6 +264,13 @@ pub enum ArticleOutcome {
     },
     /// It is given up; its entry stays seen.
     GivenUp,
+    /// It was looked at for another feed, in place of a dead one.
+    Looked {
+        /// What is known now; kept if the feed is still dead.
+        elsewhere: Box<Elsewhere>,
+        /// What to tell the world then.
+        event: Option<NewEvent>,
+    },
 }
 
 /// The end of one piece of article work.

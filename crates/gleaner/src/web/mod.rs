@@ -26,7 +26,7 @@ use utoipa::openapi::OpenApi;
 
 pub use list::{Limit, Page};
 pub use problem::Problem;
-pub use serve::serve;
+pub use serve::{serve, serve_health};
 
 use crate::service::{Actor, Service};
 
@@ -55,6 +55,17 @@ pub fn router(web: &Web) -> Router {
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn_with_state(web.clone(), limits::in_time))
         .layer(CompressionLayer::new())
+        .with_state(web.clone())
+}
+
+/// How a worker is, and what it measures.
+fn health(web: &Web) -> Router {
+    let (api, _) = api::health_routes().split_for_parts();
+    let limits = limits::Limits::new(web.service.config().api.requests_per_minute);
+    api.layer(middleware::from_fn_with_state(limits, limits::slow_down))
+        .layer(middleware::from_fn_with_state(web.clone(), auth::let_in))
+        .fallback(problem::no_such_route)
+        .layer(middleware::from_fn_with_state(web.clone(), limits::in_time))
         .with_state(web.clone())
 }
 

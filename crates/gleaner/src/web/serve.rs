@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use hyper::body::Incoming;
@@ -15,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
-use super::{Web, router};
+use super::{Web, health, router};
 
 /// How long a client may take to send its headers.
 const HEADERS: Duration = Duration::from_secs(10);
@@ -30,8 +31,25 @@ pub async fn serve(
     web: &Web,
     stop: impl Future<Output = ()> + Send,
 ) -> std::io::Result<()> {
+    answer(listener, web, router(web), stop).await
+}
+
+/// The same for a worker, which only tells how it is.
+pub async fn serve_health(
+    listener: TcpListener,
+    web: &Web,
+    stop: impl Future<Output = ()> + Send,
+) -> std::io::Result<()> {
+    answer(listener, web, health(web), stop).await
+}
+
+async fn answer(
+    listener: TcpListener,
+    web: &Web,
+    router: Router,
+    stop: impl Future<Output = ()> + Send,
+) -> std::io::Result<()> {
     let mut stop = std::pin::pin!(stop);
-    let router = router(web);
     let room = Arc::new(Semaphore::new(web.service.config().api.max_connections as usize));
     let graceful = GracefulShutdown::new();
     loop {

@@ -12,9 +12,11 @@ mod import;
 mod polling;
 mod posts;
 mod schemathesis;
+mod signs;
 mod sources;
 mod trouble;
 mod webhooks;
+mod workers;
 
 /// Makes two tests of each, one a database.
 macro_rules! on_both {

@@ -117,6 +117,8 @@ async fn a_source_shows_what_was_said_and_what_is_known(db: Database) {
         "updated_at": now,
         "host": "a.example",
         "version": 1,
+        "suspect": null,
+        "proposal": null,
     });
     assert_eq!(made.body, expected);
     assert_eq!(source(&api, id).await, expected);

@@ -9,6 +9,7 @@ on_both_ways!(
     sources_are_added_changed_and_removed,
     sources_are_polled_and_explained,
     sources_are_named_by_id_or_url,
+    suspects_are_listed_and_explained,
     pages_are_tried,
 );
 
@@ -20,6 +21,25 @@ fn web() -> (Runtime, Server) {
     let runtime = Runtime::new().unwrap();
     let server = runtime.block_on(Server::start());
     (runtime, server)
+}
+
+fn suspects_are_listed_and_explained(site: &Site) {
+    let (_runtime, server) = web();
+    server.on("/feed", Reply::ok(FEED));
+    server.on("/other", Reply::ok(FEED));
+    for path in ["/feed", "/other"] {
+        site.run(&["add", server.url(path).as_str()]).ok();
+    }
+    site.run(&["poll", "1", "--wait"]).ok();
+    assert_eq!(site.run(&["list", "--suspect"]).ok(), "no such sources\n");
+    server.on("/feed", Reply::ok("<html><title>Just a moment...</title>"));
+    site.run(&["poll", "1", "--wait"]).ok();
+    let listed = site.run(&["list", "--suspect"]).ok();
+    assert!(listed.contains("/feed") && !listed.contains("/other"), "{listed}");
+    let shown = site.run(&["show", "1"]).ok();
+    assert!(shown.contains("bot_wall: the page's title says"), "{shown}");
+    let told = site.run(&["explain", "1"]).ok();
+    assert!(told.contains("noticed:\n  Suspect since ") && told.contains("set fetch.contact"), "{told}");
 }
 
 fn sources_are_added_changed_and_removed(site: &Site) {

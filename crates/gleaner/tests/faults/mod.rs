@@ -7,7 +7,7 @@ mod clock;
 mod disk;
 mod opening;
 mod postgres;
-mod server;
+pub(crate) mod server;
 mod wal;
 mod writes;
 

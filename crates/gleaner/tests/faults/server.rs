@@ -10,13 +10,13 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::JoinHandle;
 
 /// A server in a directory of its own; it listens on a socket there and on no port.
-pub(super) struct Postgres {
+pub(crate) struct Postgres {
     directory: tempfile::TempDir,
     bin: PathBuf,
 }
 
 impl Postgres {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let found = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let bin =
             found.map(|version| version.path().join("bin")).filter(|bin| bin.join("initdb").is_file()).max();
@@ -61,19 +61,19 @@ impl Postgres {
     }
 
     /// `start`, `stop` or `restart`; a mode of `immediate` is a crash.
-    pub(super) fn control(&self, what: &str, mode: &str) {
+    pub(crate) fn control(&self, what: &str, mode: &str) {
         let (data, log) = (self.data(), self.path().join("log").display().to_string());
         let options = format!("-k {} -c listen_addresses='' -c fsync=off", self.path().display());
         self.run("pg_ctl", &["-D", &data, "-l", &log, "-w", "-m", mode, "-o", &options, what]);
     }
 
     /// Where a client finds it.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("postgres://gleaner@localhost/postgres?host={}", self.path().display())
     }
 
     /// Sends a signal to the server and all its processes.
-    pub(super) fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let pid = std::fs::read_to_string(self.path().join("data/postmaster.pid")).unwrap();
         let pid = pid.lines().next().unwrap().trim().to_owned();
         let children = Command::new("pgrep").args(["-P", &pid]).output().unwrap();
@@ -98,7 +98,7 @@ impl Drop for Postgres {
 
 /// What a wire does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(crate) enum Wire {
     /// It carries everything.
     Whole = 0,
     /// Connections are reset, and new ones refused.
@@ -108,14 +108,14 @@ pub(super) enum Wire {
 }
 
 /// A port that leads to the server.
-pub(super) struct Line {
+pub(crate) struct Line {
     port: u16,
     state: Arc<AtomicU8>,
     task: JoinHandle<()>,
 }
 
 impl Line {
-    pub(super) async fn to(server: &Postgres) -> Self {
+    pub(crate) async fn to(server: &Postgres) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let socket = server.path().join(".s.PGSQL.5432");
@@ -124,11 +124,11 @@ impl Line {
         Self { port, state, task }
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("postgres://gleaner@127.0.0.1:{}/postgres?sslmode=disable", self.port)
     }
 
-    pub(super) fn set(&self, wire: Wire) {
+    pub(crate) fn set(&self, wire: Wire) {
         self.state.store(wire as u8, Ordering::SeqCst);
     }
 }

@@ -8,7 +8,7 @@ mod names;
 mod robots;
 mod stalls;
 mod targets;
-mod tls;
+pub(crate) mod tls;
 
 use gleaner::config::Fetch;
 use gleaner::fetch::{Failed, Fetcher, Outside, Request, Response};

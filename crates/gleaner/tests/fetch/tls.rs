@@ -134,7 +134,7 @@ async fn h2_server(tls: ServerConfig) -> (Url, JoinHandle<()>) {
     (url, task)
 }
 
-fn answer_h2(path: &str, mut respond: h2::server::SendResponse<Bytes>) {
+pub(crate) fn answer_h2(path: &str, mut respond: h2::server::SendResponse<Bytes>) {
     let mut response = hyper::Response::builder().header("etag", "\"2\"");
     let size = match path {
         "/flood" => 1000,

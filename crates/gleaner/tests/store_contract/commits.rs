@@ -3,6 +3,7 @@
 use super::*;
 
 on_both!(
+    a_suspicion_is_kept_until_it_ends,
     a_commit_stores_the_whole_verdict,
     any_health_survives_a_commit,
     a_stale_fence_discards_the_whole_poll,
@@ -319,4 +320,35 @@ async fn a_thousand_sources_in_one_batch(db: Database) {
     let known = db.store.known(&ids).await.unwrap();
     assert!(known.values().all(|rows| rows.len() == 3 && rows.iter().all(|row| row.post_id.is_some())));
     assert_eq!(known.len(), 1234);
+}
+
+async fn a_suspicion_is_kept_until_it_ends(db: Database) {
+    use gleaner_core::suspect::{Change, Reason, Suspected};
+    let ids = add(&db, &[feed("a.example", "1"), feed("a.example", "2")]).await;
+    let listed = async |filter: SourceFilter| -> Vec<i64> {
+        let found = db.store.sources(&filter, None, 10).await.unwrap();
+        assert_eq!(db.store.count_sources(&filter, 10).await.unwrap(), found.len() as u64);
+        found.into_iter().map(|source| source.id).collect()
+    };
+    let suspects = SourceFilter { suspect: true, ..SourceFilter::default() };
+    assert_eq!(listed(suspects.clone()).await, [0; 0]);
+    let evidence = "it says \"no\",\nand \u{1f4a5}".to_owned();
+    let suspected = Suspected { reason: Reason::BotWall, evidence, since: start() };
+    let poll = async |at: Time, change: Option<Change>| {
+        let claim = db.store.claim(&request(at)).await.unwrap().remove(0);
+        let place = claim.sources.iter().position(|source| source.id == ids[1]).unwrap();
+        let commit = Commit { suspect: change, ..quiet(&claim, place, at) };
+        let other = quiet(&claim, 1 - place, at);
+        let release = Release::of(claim.lease);
+        db.store.commit(&[commit, other], &[release]).await.unwrap();
+        db.store.source(ids[1]).await.unwrap().suspect
+    };
+    let begun = Some(Change::Suspected(suspected.clone()));
+    assert_eq!(poll(start(), begun).await, Some(suspected.clone()));
+    assert_eq!(poll(start() + minutes(30), None).await, Some(suspected), "what nobody speaks of stays");
+    assert_eq!(listed(suspects.clone()).await, ids[1..]);
+    assert_eq!(listed(SourceFilter { host: Some("a.example".into()), ..suspects.clone() }).await, ids[1..]);
+    assert_eq!(listed(SourceFilter { host: Some("b.example".into()), ..suspects.clone() }).await, [0; 0]);
+    assert_eq!(poll(start() + minutes(60), Some(Change::Cleared)).await, None);
+    assert_eq!(listed(suspects).await, [0; 0]);
 }

@@ -6,7 +6,9 @@ mod held;
 mod lists;
 mod outgoing;
 mod sources;
+mod streams;
 mod upkeep;
+mod workers;
 
 use std::collections::HashMap;
 
@@ -89,6 +91,8 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
         host_hold_until: None,
         memory: None,
         moved: None,
+        suspect: None,
+        elsewhere: None,
         new: Vec::new(),
         changed: Vec::new(),
         remember: Vec::new(),

@@ -99,7 +99,7 @@ async fn posts_and_sources_are_told_by_id(db: Database) {
     let two = &heads[&new[1]];
     assert_eq!((two.title.as_ref().unwrap().chars().count(), two.url.as_deref()), (500, None));
     let names = db.store.source_names(&[id, 4711]).await.unwrap();
-    let expected = SourceName { url: "https://a.example/1".into(), name: None };
+    let expected = SourceName { collection_id: 1, url: "https://a.example/1".into(), name: None };
     assert_eq!(names.into_iter().collect::<Vec<_>>(), [(id, expected)]);
     assert!(db.store.post_heads(&[]).await.unwrap().is_empty());
 }

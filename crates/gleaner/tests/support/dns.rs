@@ -55,7 +55,8 @@ impl Answer {
 #[derive(Default)]
 struct Zone {
     answers: HashMap<String, Answer>,
-    queries: Vec<(String, RecordType)>,
+    /// How often each was asked for.
+    queries: HashMap<(String, RecordType), usize>,
 }
 
 /// The server; it stops when dropped.
@@ -95,7 +96,14 @@ impl Dns {
 
     /// How often a name was asked for, both families together.
     pub(crate) fn queries(&self, name: &str) -> usize {
-        self.zone.lock().unwrap().queries.iter().filter(|(known, _)| known == name).count()
+        self.zone
+            .lock()
+            .unwrap()
+            .queries
+            .iter()
+            .filter(|((known, _), _)| known == name)
+            .map(|(_, count)| count)
+            .sum()
     }
 }
 
@@ -138,9 +146,9 @@ fn answer(query: &[u8], zone: &Mutex<Zone>) -> Option<Vec<u8>> {
     let family = question.query_type();
     let (answer, turn) = {
         let mut zone = zone.lock().unwrap();
-        let asked = (name.clone(), family);
-        let turn = zone.queries.iter().filter(|known| **known == asked).count();
-        zone.queries.push(asked);
+        let asked = zone.queries.entry((name.clone(), family)).or_default();
+        let turn = *asked;
+        *asked += 1;
         (zone.answers.get(&name).cloned().unwrap_or(Answer::NxDomain), turn)
     };
     let (code, ips) = match answer {

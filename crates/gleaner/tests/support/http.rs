@@ -30,11 +30,14 @@ pub(crate) struct Reply {
     status: u16,
     headers: Vec<u8>,
     body: Option<Vec<u8>>,
+    /// How long it takes to begin.
+    wait: Duration,
     steps: Vec<Step>,
 }
 
 #[derive(Debug, Clone)]
 enum Step {
+    Wait(Duration),
     Send(Vec<u8>),
     /// The same bytes again and again, with a pause between, until the client leaves.
     Endless(Vec<u8>, Duration),
@@ -47,13 +50,13 @@ impl Reply {
     /// 200 with this body and its length.
     pub(crate) fn ok(body: impl AsRef<[u8]>) -> Self {
         let body = Some(body.as_ref().to_vec());
-        Self { status: 200, headers: Vec::new(), body, steps: Vec::new() }
+        Self { status: 200, headers: Vec::new(), body, wait: Duration::ZERO, steps: Vec::new() }
     }
 
     /// An empty answer with this status.
     pub(crate) fn status(status: u16) -> Self {
         let body = (!matches!(status, 204 | 304)).then(Vec::new);
-        Self { status, headers: Vec::new(), body, steps: Vec::new() }
+        Self { status, headers: Vec::new(), body, wait: Duration::ZERO, steps: Vec::new() }
     }
 
     /// A redirect.
@@ -68,7 +71,14 @@ impl Reply {
 
     /// Nothing but these bytes, HTTP or not.
     pub(crate) fn raw(bytes: impl AsRef<[u8]>) -> Self {
-        Self { status: 0, headers: Vec::new(), body: None, steps: vec![Step::Send(bytes.as_ref().to_vec())] }
+        let steps = vec![Step::Send(bytes.as_ref().to_vec())];
+        Self { status: 0, headers: Vec::new(), body: None, wait: Duration::ZERO, steps }
+    }
+
+    /// The same, after a while.
+    pub(crate) fn after(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
     }
 
     /// One more header line, byte for byte.
@@ -110,6 +120,12 @@ impl Reply {
         self
     }
 
+    /// All that it sends, where that is all it does.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        let sent = |step| if let Step::Send(bytes) = step { bytes } else { Vec::new() };
+        self.steps().into_iter().flat_map(sent).collect()
+    }
+
     fn steps(self) -> Vec<Step> {
         if self.status == 0 {
             return self.steps;
@@ -121,7 +137,7 @@ impl Reply {
         }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(&self.body.unwrap_or_default());
-        [vec![Step::Send(bytes)], self.steps].concat()
+        [vec![Step::Wait(self.wait), Step::Send(bytes)], self.steps].concat()
     }
 }
 
@@ -349,6 +365,12 @@ async fn serve(mut stream: impl OverTcp, connection: usize, state: &Mutex<State>
 /// Takes a step, and says whether the connection goes on.
 async fn take(stream: &mut impl OverTcp, step: Step) -> bool {
     match step {
+        Step::Wait(wait) => {
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
+            true
+        }
         Step::Send(bytes) => stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok(),
         Step::Endless(bytes, pause) => {
             while stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok() {

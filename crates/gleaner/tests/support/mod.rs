@@ -48,14 +48,25 @@ pub(crate) async fn empty_postgres() -> String {
 }
 
 impl Database {
+    /// Where it is, and what keeps it there; the store is closed.
+    #[cfg(feature = "test-faults")]
+    pub(crate) fn close(self) -> (String, Option<tempfile::TempDir>) {
+        (self.url, self._directory)
+    }
+
     /// Does something to the database behind the store's back.
     pub(crate) async fn behind_its_back(&self, sql: &str) {
+        Self::behind_the_back_of(&self.url, sql).await;
+    }
+
+    /// The same to a database that nobody has open.
+    pub(crate) async fn behind_the_back_of(url: &str, sql: &str) {
         let sql = sqlx::AssertSqlSafe(sql.to_owned());
-        if self.url.starts_with("postgres:") {
-            let mut connection = sqlx::PgConnection::connect(&self.url).await.unwrap();
+        if url.starts_with("postgres:") {
+            let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
             sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
         } else {
-            let mut connection = sqlx::SqliteConnection::connect(&self.url).await.unwrap();
+            let mut connection = sqlx::SqliteConnection::connect(url).await.unwrap();
             sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
         }
     }

@@ -8,7 +8,7 @@ use sqlx::Row as _;
 
 use super::super::LOCK;
 use super::commit::{hold_hosts, insert_events, insert_posts, posts_events};
-use super::{Query, Tx, id_pieces, ms, pieces, push_ids, with_values};
+use super::{Query, Tx, id_pieces, ms, pieces, push_ids, signs, with_values};
 use crate::store::types::stored_hash;
 use crate::store::{Activity, ArticleCommit, ArticleOutcome, Committed};
 
@@ -37,6 +37,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
         let done = Activity { hour: first.at, posts, ..Activity::default() };
         super::activity::add(tx, first.lease.host_id, std::iter::once(done)).await?;
     }
+    signs::store_looks(tx, ours().map(|(commit, (source_id, _))| (commit, source_id))).await?;
     try_again(tx, &ours().map(|(commit, _)| commit).collect::<Vec<_>>()).await?;
     let done = ours().filter(|(commit, _)| !matches!(commit.outcome, ArticleOutcome::Retry { .. }));
     for piece in id_pieces(&done.map(|(commit, _)| commit.work_id).collect::<Vec<_>>()) {

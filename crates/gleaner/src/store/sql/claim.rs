@@ -92,6 +92,14 @@ impl Work for Sql {
     }
 
     async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>> {
+        #[cfg(feature = "test-faults")]
+        let _open = crate::store::faults::Open::new(commits.len());
+        #[cfg(feature = "test-faults")]
+        if crate::store::faults::validators_first() {
+            let mut tx = self.begin().await?;
+            let stored = super::commit::store_validators(&mut tx, commits).await;
+            self.end(tx, stored).await?;
+        }
         self.in_time(1, async {
             let mut tx = self.begin().await?;
             let committed = super::commit::commit(&mut tx, commits).await;

@@ -16,7 +16,7 @@ use sqlx::Row as _;
 use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
-use super::{Query, Tx, ms, opt_ms, pieces, with_values};
+use super::{Query, Tx, ms, opt_ms, pieces, signs, with_values};
 use crate::store::types::stored_hash;
 use crate::store::{Activity, Commit, Committed, Lease, NewArticleWork, NewEvent, POSTS_PER_EVENT};
 
@@ -40,6 +40,8 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     add_up(tx, &live).await?;
     store_events(tx, &live).await?;
     store_states(tx, &live).await?;
+    signs::store(tx, live.iter().map(|live| live.commit)).await?;
+    signs::store_elsewhere(tx, live.iter().map(|live| live.commit)).await?;
     hold_hosts(tx, live.iter().map(|live| (live.commit.lease, live.commit.host_hold_until))).await?;
     let sequels = live
         .iter()
@@ -52,6 +54,19 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
         .map(|live| (live.commit.source_id, Committed::Stored { new: live.new, changed: live.changed }))
         .collect();
     Ok(commits.iter().map(|commit| done.remove(&commit.source_id).unwrap_or(Committed::Discarded)).collect())
+}
+
+/// What is wrong on purpose: validators without the posts they stand for.
+#[cfg(feature = "test-faults")]
+pub(super) async fn store_validators(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<()> {
+    for commit in commits {
+        let Some(memory) = &commit.memory else { continue };
+        let mut query = Query::new("UPDATE source_state SET etag = ");
+        query.push_bind(memory.etag.as_deref()).push(", reader_version = ").push_bind(memory.reader_version);
+        query.push(" WHERE source_id = ").push_bind(commit.source_id);
+        query.build().execute(&mut **tx).await?;
+    }
+    Ok(())
 }
 
 /// Which commits still hold their lease and their source's fence; locks both.

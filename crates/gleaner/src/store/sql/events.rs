@@ -75,10 +75,15 @@ impl Events for Sql {
     async fn source_names(&self, ids: &[i64]) -> Result<HashMap<i64, SourceName>> {
         let mut names = HashMap::with_capacity(ids.len());
         for piece in id_pieces(ids) {
-            let mut query = Query::new("SELECT id, url, name FROM sources WHERE id IN ");
+            let mut query = Query::new("SELECT id, collection_id, url, name FROM sources WHERE id IN ");
             push_ids(&mut query, piece);
             let name = |row: &Row| {
-                Ok((row.try_get("id")?, SourceName { url: row.try_get("url")?, name: row.try_get("name")? }))
+                let name = SourceName {
+                    collection_id: row.try_get("collection_id")?,
+                    url: row.try_get("url")?,
+                    name: row.try_get("name")?,
+                };
+                Ok((row.try_get("id")?, name))
             };
             names.extend(self.all(query, name).await?);
         }

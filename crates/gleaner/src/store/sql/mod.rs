@@ -16,10 +16,13 @@ mod packed;
 mod people;
 mod search;
 mod sequel;
+mod signs;
 mod sources;
 mod state;
+mod streams;
 mod upkeep;
 mod webhooks;
+mod workers;
 
 use std::time::Duration;
 

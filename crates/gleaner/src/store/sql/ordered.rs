@@ -65,7 +65,7 @@ pub(super) fn count(filter: &SourceFilter, most: u32) -> Query {
 /// Whether a filter lets few sources through, as far as anybody can tell: most are healthy, on many hosts.
 fn is_few(filter: &SourceFilter) -> bool {
     let unwell = filter.status.is_some_and(|status| status != Status::Healthy);
-    unwell || filter.waits_for_person || filter.host.is_some() || filter.error.is_some()
+    unwell || filter.waits_for_person || filter.host.is_some() || filter.error.is_some() || filter.suspect
 }
 
 /// The query for a page of hosts.

@@ -110,6 +110,7 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     let kind = SourceFilter { kind: Some(gleaner_core::source::Kind::Feed), ..SourceFilter::default() };
     let failing =
         SourceFilter { status: Some(gleaner_core::health::Status::Failing), ..SourceFilter::default() };
+    let suspect = SourceFilter { suspect: true, ..SourceFilter::default() };
     let (address, name) = (
         Sorted { by: SourceOrder::Address, descending: false },
         Sorted { by: HostOrder::Name, descending: false },
@@ -128,10 +129,14 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("list a collection's sources", super::sources::list(select_listed(), &collection, Some(1000), 50)),
         ("list sources of a kind", super::sources::list(select_listed(), &kind, Some(1000), 50)),
         ("list failing sources", super::sources::list(select_listed(), &failing, Some(1000), 50)),
+        ("list suspect sources", super::sources::list(select_listed(), &suspect, Some(1000), 50)),
+        ("count suspect sources", ordered::count(&suspect, 1000)),
         ("list a source's events", super::events::list(&of_source, Seek::Before(1000), 50)),
         ("list sources by address", ordered::sources(&all, address, &text, 50)),
         ("list feeds by address", ordered::sources(&kind, address, &text, 50)),
         ("list failing sources by address", ordered::sources(&failing, address, &text, 50)),
+        ("list suspect sources by address", ordered::sources(&suspect, address, &text, 50)),
+        ("list the newest suspect sources", ordered::sources(&suspect, newest, &number, 50)),
         ("list the newest sources", ordered::sources(&all, newest, &number, 50)),
         ("list hosts by name", ordered::hosts(None, name, &text, 50)),
     ]
@@ -247,13 +252,15 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     let mut query = Query::new(
         "UPDATE hosts SET lease_owner = NULL, lease_until = NULL, fence = fence + 1 WHERE lease_until > ",
     );
-    query.push_bind(ms(spread.now + spread.lease)).build().execute(&mut **tx).await?;
+    let ended = query.push_bind(ms(spread.now + spread.lease)).build().execute(&mut **tx).await?;
+    let mut touched = ended.rows_affected();
     for column in ["hold_until", "free_at"] {
         let mut query = Query::new(format!("UPDATE hosts SET {column} = NULL WHERE {column} > "));
-        query.push_bind(ms(spread.now + spread.longest)).build().execute(&mut **tx).await?;
+        let lifted = query.push_bind(ms(spread.now + spread.longest)).build().execute(&mut **tx).await?;
+        touched += lifted.rows_affected();
     }
-    set_back(tx, now).await?;
-    take_back_spread(tx, spread).await?;
+    touched += set_back(tx, now, ms(spread.now + spread.lease)).await?;
+    touched += take_back_spread(tx, spread).await?;
     // A large prime strews neighbours over the whole span.
     let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX).max(1);
     let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
@@ -263,49 +270,53 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
         query.push(" OR next_poll_at <= ").push_bind(now);
     }
     let count = query.build().execute(&mut **tx).await?.rows_affected();
+    // Workers come and go, and most find nothing wrong: that is no reason to write every host.
+    if touched + count == 0 {
+        return Ok(0);
+    }
     let mut query = Query::new(format!("UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL"));
     query.build().execute(&mut **tx).await?;
     Ok(count)
 }
 
-/// What was polled at a time that is yet to come was timed by a clock that was ahead of this one. It waits no longer than
-/// if it had been polled now; else a clock that is set back by a day would be a day without polls.
-async fn set_back(tx: &mut Tx, now: i64) -> sqlx::Result<()> {
+/// What was polled later than `ahead` was timed by a clock that was ahead of this one, by more than clocks of several
+/// machines differ. It waits no longer than if it had been polled now; else a clock that is set back by a day would be a day without polls.
+async fn set_back(tx: &mut Tx, now: i64, ahead: i64) -> sqlx::Result<u64> {
     let mut query = Query::new("UPDATE hosts SET hold_until = NULL, free_at = NULL WHERE id IN ");
-    query.push("(SELECT host_id FROM source_state WHERE last_polled_at > ").push_bind(now).push(")");
-    query.build().execute(&mut **tx).await?;
+    query.push("(SELECT host_id FROM source_state WHERE last_polled_at > ").push_bind(ahead).push(")");
+    let mut touched = query.build().execute(&mut **tx).await?.rows_affected();
     let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - (last_polled_at - ");
     query.push_bind(now).push("), retry_at = retry_at - (last_polled_at - ").push_bind(now);
-    query.push("), last_polled_at = ").push_bind(now).push(" WHERE last_polled_at > ").push_bind(now);
-    query.build().execute(&mut **tx).await?;
+    query.push("), last_polled_at = ").push_bind(now).push(" WHERE last_polled_at > ").push_bind(ahead);
+    touched += query.build().execute(&mut **tx).await?.rows_affected();
     let mut query = Query::new("UPDATE article_work SET next_try_at = ");
     query
         .push_bind(now)
         .push(" WHERE created_at > ")
-        .push_bind(now)
+        .push_bind(ahead)
         .push(" AND next_try_at > ")
         .push_bind(now);
-    query.build().execute(&mut **tx).await?;
-    Ok(())
+    Ok(touched + query.build().execute(&mut **tx).await?.rows_affected())
 }
 
 /// What was spread by a clock that was ahead, and not polled since, is due as long after now as it was after that spread.
-async fn take_back_spread(tx: &mut Tx, spread: &Spread) -> sqlx::Result<()> {
+async fn take_back_spread(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     let now = ms(spread.now);
     let mut query = Query::new("SELECT value FROM meta WHERE name = ");
     let row = query.push_bind(POLLS_SPREAD).build().fetch_optional(&mut **tx).await?;
     let last: Option<i64> = row.and_then(|row| row.get::<String, _>(0).parse().ok());
+    let mut touched = 0;
     if let Some(last) = last.filter(|last| *last > now) {
         let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX);
         let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - ");
         query.push_bind(last.saturating_sub(now)).push(" WHERE next_poll_at >= ").push_bind(last);
         query.push(" AND next_poll_at <= ").push_bind(last.saturating_add(within));
-        query.build().execute(&mut **tx).await?;
+        touched = query.build().execute(&mut **tx).await?.rows_affected();
     }
     if spread.overdue || last.is_some_and(|last| last > now) {
         set_meta(POLLS_SPREAD, &now.to_string()).build().execute(&mut **tx).await?;
     }
-    Ok(())
+    Ok(touched)
 }
 
 pub(super) fn set_meta(name: &str, value: &str) -> Query {

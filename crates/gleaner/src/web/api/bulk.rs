@@ -56,6 +56,8 @@ struct BulkFilter {
     q: Option<String>,
     #[serde(default)]
     feed_active: bool,
+    #[serde(default)]
+    suspect: bool,
 }
 
 /// What became of each.
@@ -117,6 +119,7 @@ impl BulkFilter {
             collection_id: self.collection_id,
             text: self.q,
             active_at: self.feed_active.then_some(now),
+            suspect: self.suspect,
             ..SourceFilter::default()
         }
     }

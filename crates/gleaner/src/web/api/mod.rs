@@ -17,10 +17,12 @@ mod replay;
 mod source_actions;
 mod source_types;
 mod sources;
+mod stream;
 mod tokens;
 mod transfer;
 mod users;
 mod webhooks;
+mod workers;
 
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
@@ -50,8 +52,15 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(replay::routes())
             .merge(keys::routes())
             .merge(events::routes())
-            .merge(webhooks::routes()),
+            .merge(stream::routes())
+            .merge(webhooks::routes())
+            .merge(workers::routes()),
     )
+}
+
+/// What a worker has of them, too.
+pub(super) fn health_routes() -> OpenApiRouter<Web> {
+    health::routes()
 }
 
 pub(super) use docs::docs_page;

@@ -177,14 +177,18 @@ struct ShownExplanation {
     next: String,
     /// What would change it.
     changes: Vec<String>,
+    /// What was noticed beside its health, and what to do about it.
+    notices: Vec<String>,
+    /// Where its feed may be now: what its site advertises in its place.
+    proposal: Option<String>,
     /// What is known beyond the source: of its host, of our own network, of when it publishes.
     around: Vec<String>,
 }
 
 impl From<Explanation> for ShownExplanation {
     fn from(told: Explanation) -> Self {
-        let Explanation { status, summary, rule, evidence, next, changes, around } = told;
-        Self { status, summary, rule, evidence, next, changes, around }
+        let Explanation { status, summary, rule, evidence, next, changes, notices, proposal, around } = told;
+        Self { status, summary, rule, evidence, next, changes, notices, proposal, around }
     }
 }
 

@@ -1,7 +1,9 @@
 //! How sources look in the API.
 
+use gleaner_core::elsewhere::Proposal;
 use gleaner_core::health::Status;
 use gleaner_core::source::{Interval, Kind};
+use gleaner_core::suspect::Suspected;
 use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -69,6 +71,10 @@ written! {
         host: Text<'a>,
         /// Counts edits; `ETag` is made of it.
         version: i64,
+        /// What seems to be wrong with it, though it answers; null: nothing.
+        suspect: Option<Suspect>,
+        /// Of a dead feed: what its site advertises in its place, to be used by a person; null: nothing is known.
+        proposal: Option<ShownProposal>,
     }
 }
 
@@ -109,6 +115,8 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
             updated_at: source.updated_at,
             host: source.host,
             version: source.version,
+            suspect: source.suspect.map(Suspect::from),
+            proposal: source.elsewhere.and_then(|elsewhere| elsewhere.proposal).map(ShownProposal::from),
         }
     }
 }
@@ -150,6 +158,60 @@ fn interval(interval: Interval) -> Option<Every> {
         Interval::Minutes(minutes) => Some(Every::Minutes(minutes)),
         Interval::Auto => Some(Every::Auto(Auto::Auto)),
     }
+}
+
+/// What seems to be wrong with a source, though it answers. It is polled as ever, and nothing is held against it.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Suspect {
+    #[schema(value_type = SuspectReason)]
+    reason: &'static str,
+    /// What spoke for it when it was first seen, for people.
+    evidence: String,
+    #[schema(value_type = String, format = DateTime)]
+    since: Time,
+}
+
+impl From<Suspected> for Suspect {
+    fn from(Suspected { reason, evidence, since }: Suspected) -> Self {
+        Self { reason: reason.name(), evidence, since }
+    }
+}
+
+/// What a dead feed's site advertises in its place. `PATCH` the source with this `url` to use it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Proposal)]
+pub(super) struct ShownProposal {
+    url: String,
+    /// What its site calls it.
+    title: Option<String>,
+    /// When it was first seen.
+    #[schema(value_type = String, format = DateTime)]
+    since: Time,
+}
+
+impl From<Proposal> for ShownProposal {
+    fn from(Proposal { url, title, since }: Proposal) -> Self {
+        Self { url, title, since }
+    }
+}
+
+/// What a source can be suspected of.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+pub(super) enum SuspectReason {
+    /// Nothing new far beyond its habit.
+    Frozen,
+    /// No entries where there were some.
+    Empty,
+    /// A page that asks to log in.
+    LoginWall,
+    /// A page that asks to prove that one is human.
+    BotWall,
+    /// The domain is for sale.
+    Parked,
+    /// A page where there was a feed.
+    BecameHtml,
 }
 
 /// What a source's health amounts to.
@@ -246,6 +308,8 @@ pub(super) struct Which {
     q: Option<String>,
     /// Only those that are enabled and not cooling down.
     feed_active: Option<bool>,
+    /// Only those that answer and yet seem to be wrong.
+    suspect: Option<bool>,
 }
 
 /// Reads which sources to list, and which page of them.
@@ -264,6 +328,7 @@ fn filter(params: &mut Params, now: Time) -> SourceFilter {
         collection_id: params.read("collection_id"),
         text: params.text("q").filter(|text| !text.trim().is_empty()),
         active_at: params.read::<bool>("feed_active").filter(|active| *active).map(|_| now),
+        suspect: params.read::<bool>("suspect").unwrap_or_default(),
         ..SourceFilter::default()
     }
 }

@@ -8,7 +8,7 @@ use super::paging::{self, Asked, Head, Pager, ROWS};
 use super::sources::start_of;
 use super::words::{grouped, relative, sentence};
 use super::{Oops, Page, Shell, Visit};
-use crate::service::{Host, HostOrder, Sorted, Turn};
+use crate::service::{Host, HostOrder, Sorted, Turn, Worker, WorkerNow};
 
 const ORDERS: [(&str, HostOrder); 4] = [
     ("name", HostOrder::Name),
@@ -27,8 +27,27 @@ pub(super) struct HostsPage {
     heads: Heads,
     rows: Vec<Row>,
     pager: Pager,
+    /// Who asks.
+    workers: Vec<WorkerRow>,
+    /// Where events are streamed to, in words; and whether something is wrong with that.
+    stream: Option<(String, bool)>,
     /// What such an order leaves out.
     left_out: Option<&'static str>,
+}
+
+/// A process that serves from this database.
+struct WorkerRow {
+    name: String,
+    role: &'static str,
+    /// It has not been heard from for a while.
+    silent: bool,
+    worker: Worker,
+    polls: String,
+    posts: String,
+    rate: String,
+    due_lag: Option<String>,
+    /// Since when nothing answers it.
+    network_down: Option<Time>,
 }
 
 struct Heads {
@@ -73,8 +92,15 @@ pub(super) async fn page(visit: Visit, RawQuery(query): RawQuery) -> Result<Page
     let head = |title, by, descending| {
         Head::of(title, Sorted { by, descending }, order, |order| to(order, &Turn::First))
     };
+    let workers = visit.by().workers().await?.into_iter().map(worker_row).collect();
+    let stream = visit.by().stream().await?.map(|stream| {
+        let failing = stream.stream.failing_since.is_some();
+        (stream.in_words(visit.by().now()), failing)
+    });
     let shell = visit.shell("hosts");
     Ok(Page(HostsPage {
+        workers,
+        stream,
         heads: Heads {
             name: head("Host", HostOrder::Name, false),
             sources: head("Sources", HostOrder::Sources, true),
@@ -116,6 +142,33 @@ fn row(host: Host, now: Time) -> Row {
         known: known(&host, now),
         asked_by: asked_by.map(|(owner, until)| (start_of(&owner, 60), until)),
         name: if host.name.is_empty() { "no host".to_owned() } else { host.name },
+    }
+}
+
+fn worker_row(WorkerNow { worker, silent }: WorkerNow) -> WorkerRow {
+    WorkerRow {
+        name: start_of(&worker.name, 100),
+        role: match worker.role.as_str() {
+            "worker" => "polls",
+            "api" => "answers",
+            _ => "polls and answers",
+        },
+        silent,
+        polls: grouped(worker.polls),
+        posts: grouped(worker.posts),
+        rate: per_hour(worker.polls_per_hour),
+        due_lag: worker.due_lag.map(|lag| lag.to_string()),
+        network_down: worker.network_down_since,
+        worker,
+    }
+}
+
+/// A rate in words: by the hour where it is slow.
+fn per_hour(polls: u64) -> String {
+    match polls {
+        0..600 => format!("{polls} polls an hour"),
+        600..36_000 => format!("{} polls a minute", grouped(polls / 60)),
+        _ => format!("{} polls a second", grouped(polls / 3600)),
     }
 }
 

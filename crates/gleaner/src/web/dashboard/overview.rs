@@ -18,6 +18,8 @@ pub(super) struct OverviewPage {
     /// What needs a person.
     needs: Vec<Need>,
     shares: Vec<Share>,
+    /// How many answer and yet seem to be wrong; none: none.
+    suspects: Option<String>,
     polls: Plot,
     posts: Plot,
     changes: Vec<Change>,
@@ -92,12 +94,14 @@ pub(super) async fn page(visit: Visit) -> Result<Page<OverviewPage>, Oops> {
     let needs = needs(&overview);
     let ids: Vec<i64> = overview.posts.iter().map(|post| post.source_id).collect();
     let names = visit.by().source_names(&ids).await?;
+    let suspects = Some(overview.suspects).filter(|count| *count > 0).map(grouped);
     let Overview { counts, activity, changes, posts, .. } = overview;
     Ok(Page(OverviewPage {
         shell: visit.shell("overview"),
         total,
         needs,
         shares: shares(&counts, total),
+        suspects,
         polls: plot(&activity, |hour| (hour.polls, hour.failed), "poll"),
         posts: plot(&activity, |hour| (hour.posts, 0), "post"),
         changes: changes.into_iter().map(Change::from).collect(),

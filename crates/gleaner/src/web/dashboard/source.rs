@@ -219,9 +219,11 @@ pub(super) struct Done {
     action: String,
     #[serde(default)]
     reason: String,
+    #[serde(default)]
+    url: String,
 }
 
-/// Enables, disables, sets aside, lifts or deletes.
+/// Enables, disables, sets aside, lifts, takes another address or deletes.
 pub(super) async fn act(
     visit: Visit,
     Path(id): Path<String>,
@@ -236,6 +238,10 @@ pub(super) async fn act(
         }
         "set_aside" => by.set_aside(id, &asked.reason).await.map(|_| "Set aside."),
         "lift" => by.lift(id).await.map(|_| "Lifted; it is polled at once."),
+        "use" => by
+            .use_proposal(id, &asked.url)
+            .await
+            .map(|_| "Its address was changed; its posts and history stay, and it is polled at once."),
         "delete" => {
             by.delete_source(id).await?;
             return Ok(session::go(&visit.web, "/sources", &format!("Deleted {}.", name(&source))));

@@ -67,6 +67,7 @@ impl List {
             text: text("q"),
             active_at: None,
             waits_for_person: asked.get("waits").is_some(),
+            suspect: asked.get("suspect").is_some(),
             error,
             goes_by: text("policy").map(|name| visit.web.service.who_goes_by(&name)),
         };
@@ -76,7 +77,8 @@ impl List {
 
     /// The parameters of this list.
     fn pairs(&self, order: Sorted<SourceOrder>, turn: &Turn) -> Vec<(&'static str, String)> {
-        let SourceFilter { status, kind, collection_id, host, text, waits_for_person, .. } = &self.filter;
+        let SourceFilter { status, kind, collection_id, host, text, waits_for_person, suspect, .. } =
+            &self.filter;
         let (error, policy) = self.rule();
         let given = [
             ("q", text.clone()),
@@ -85,6 +87,7 @@ impl List {
             ("collection", collection_id.map(|id| id.to_string())),
             ("host", host.clone()),
             ("waits", waits_for_person.then(|| "person".to_owned())),
+            ("suspect", suspect.then(|| "yes".to_owned())),
             ("error", error.map(str::to_owned)),
             ("policy", policy.map(str::to_owned)),
             ("sort", (order != NEWEST).then(|| paging::order_name(&ORDERS, &order))),
@@ -129,7 +132,7 @@ pub(super) fn start_of(text: &str, most: usize) -> String {
     }
 }
 
-/// Why a source is not healthy, in a few words.
+/// Why a source is not healthy, or seems not to be, in a few words.
 pub(super) fn why(source: &Source) -> Option<String> {
     let health = &source.health;
     let message = health.failing.as_ref().map(|row| row.message.clone());
@@ -140,7 +143,8 @@ pub(super) fn why(source: &Source) -> Option<String> {
         Some(Some(reason)) => message.or(Some(reason)),
         None => message.or(set_aside),
     };
-    why.map(|why| start_of(&why, SHOWN))
+    let suspected = || source.suspect.as_ref().map(|suspected| suspected.evidence.clone());
+    why.or_else(suspected).map(|why| start_of(&why, SHOWN))
 }
 
 /// What a source is called.
@@ -166,6 +170,8 @@ struct Row {
     kind: &'static str,
     collection: Option<String>,
     status: Status,
+    /// What it is suspected of.
+    suspect: Option<String>,
     why: Option<String>,
     failures: u32,
     next_poll_at: Option<Time>,
@@ -261,7 +267,7 @@ pub(super) async fn page(visit: Visit, RawQuery(query): RawQuery) -> Result<Page
 /// The list, after something was done to it.
 pub(super) async fn show(visit: &Visit, list: List, done: Option<Done>) -> Result<Page<SourcesPage>, Oops> {
     let by = visit.by();
-    let counts = by.status_counts().await?;
+    let (counts, suspects) = (by.status_counts().await?, by.suspects().await?);
     let collections = by.collections().await?;
     let listed = by.sources_page(&list.filter, list.order, &list.turn, ROWS).await?;
     let pager =
@@ -281,7 +287,7 @@ pub(super) async fn show(visit: &Visit, list: List, done: Option<Done>) -> Resul
         done,
         // Where all of them are on this page, they are counted for sure.
         counted: if pager.is_needed() { list.counted(&counts) } else { Some(rows.len() as u64) },
-        chips: chips(&counts, filter),
+        chips: chips(&counts, suspects, filter),
         statuses: Status::ALL.map(|one| offer(one.name(), one.name(), filter.status == Some(one))).into(),
         kinds: Kind::ALL.map(|one| offer(one.name(), one.name(), filter.kind == Some(one))).into(),
         collections: collections
@@ -324,7 +330,7 @@ fn orders(order: Sorted<SourceOrder>) -> Vec<Choice> {
     orders
 }
 
-fn chips(counts: &[(Status, u64)], filter: &SourceFilter) -> Vec<Chip> {
+fn chips(counts: &[(Status, u64)], suspects: u64, filter: &SourceFilter) -> Vec<Chip> {
     let of = |status: Status| counts.iter().find(|(one, _)| *one == status).map_or(0, |(_, count)| *count);
     let all = Chip {
         title: "all",
@@ -341,7 +347,15 @@ fn chips(counts: &[(Status, u64)], filter: &SourceFilter) -> Vec<Chip> {
         here: filter.status == Some(status),
     };
     let order = [Status::Healthy, Status::Failing, Status::Quarantined, Status::Disabled];
-    std::iter::once(all).chain(order.map(one)).collect()
+    let suspect = Chip {
+        title: "suspect",
+        status: None,
+        count: grouped(suspects),
+        link: "/sources?suspect=yes".to_owned(),
+        here: filter.suspect,
+    };
+    let suspect = Some(suspect).filter(|chip| suspects > 0 || chip.here);
+    std::iter::once(all).chain(order.map(one)).chain(suspect).collect()
 }
 
 fn row(source: Source, collections: &[Collection]) -> Row {
@@ -356,6 +370,7 @@ fn row(source: Source, collections: &[Collection]) -> Row {
         kind: settings.kind.name(),
         collection: collection.map(|one| one.name.clone()),
         status: source.health.status(),
+        suspect: source.suspect.as_ref().map(|suspected| suspected.reason.name().replace('_', " ")),
         why: why(&source),
         failures: source.health.failing.as_ref().map_or(0, |row| row.count),
         next_poll_at: source.next_poll_at,

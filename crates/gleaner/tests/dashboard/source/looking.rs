@@ -14,6 +14,8 @@ on_both!(
     what_is_done_to_a_source_is_told,
     a_source_that_is_to_be_left_alone_is_polled_only_by_force,
     a_redirect_under_observation_is_told,
+    a_suspect_is_marked_counted_and_told,
+    a_proposal_is_used_with_one_button,
     nobody_comes_in_without_a_session_or_a_token,
     what_others_write_stays_text,
 );
@@ -128,6 +130,57 @@ async fn a_redirect_under_observation_is_told(db: Database) {
     let id = me.add("/old").await;
     let page = me.told(&format!("/sources/{id}/poll"), &[]).await;
     page.shows(&[&format!("It leads to {} for good", me.world.url("/feed")), "seen in 1 poll"]);
+}
+
+async fn a_suspect_is_marked_counted_and_told(db: Database) {
+    let mut me = Person::new(db).await;
+    let id = me.add("/feed").await;
+    let path = format!("/sources/{id}");
+    me.told(&format!("{path}/poll"), &[]).await.shows(&["Polled: 1 new post."]);
+    for page in ["/", "/sources", &path] {
+        me.get(page).await.lacks(&["tag suspect"]);
+    }
+    me.world.on("/feed", Reply::ok("<title>Log in to continue <b></title><form>Name <input></form>"));
+    me.told(&format!("{path}/poll"), &[]).await.shows(&["Polled; it failed"]);
+    me.get(&path).await.shows(&[
+        "tag suspect",
+        "login wall: the page&#39;s title says &#34;log in to continue&#34;",
+        "Its server asks to log in: give it a credential",
+    ]);
+    for list in ["/sources", "/sources?suspect=yes", "/sources?suspect=yes&sort=address"] {
+        me.get(list).await.shows(&[">login wall</span>"]);
+    }
+    me.get("/sources?suspect=yes&status=healthy").await.lacks(&[">login wall</span>"]);
+    // What is counted may be a moment old.
+    while !me.get("/").await.text.contains("<a href=\"/sources?suspect=yes\">") {}
+    me.api.db.store.number_events(100).await.unwrap();
+    me.get("/").await.shows(&["seems to be wrong", "answer, and seem to be wrong"]);
+    me.get("/sources").await.shows(&["/sources?suspect=yes"]);
+}
+
+async fn a_proposal_is_used_with_one_button(db: Database) {
+    let mut me = Person::new(db).await;
+    let id = me.add("/feed").await;
+    let path = format!("/sources/{id}");
+    me.told(&format!("{path}/poll"), &[]).await.shows(&["Polled: 1 new post."]);
+    let link =
+        "<link rel=alternate type=application/rss+xml href='/new?a=\"><b>' title='<script>x</script> News'>";
+    me.world.on("/feed", Reply::ok(format!("<html>{link}")));
+    for _ in 0..3 {
+        me.told(&format!("{path}/poll"), &[]).await.shows(&["it failed"]);
+        me.api.clock.advance(Span::from_hours(20));
+    }
+    let page = me.get(&path).await;
+    page.shows(&["Its site now advertises", "value=\"use\">Use"]);
+    page.lacks(&["<script>x", "\"><b>"]);
+    let url = page.hidden("url");
+    assert!(url.ends_with("/new?a=%22%3E%3Cb%3E"), "{url}");
+    let act = format!("{path}/act");
+    me.told(&act, &[("action", "use"), ("url", "https://evil.example/")]).await.shows(&["look again"]);
+    me.told(&act, &[("action", "use"), ("url", &url)]).await.shows(&["Its address was changed"]);
+    let page = me.get(&path).await;
+    page.shows(&["/new?a=", "/posts/1\">One</a>"]);
+    page.lacks(&["Its site now advertises"]);
 }
 
 async fn nobody_comes_in_without_a_session_or_a_token(db: Database) {

@@ -1,0 +1,92 @@
+//! What a poll's document looks like, beside what is read in it.
+
+use gleaner_core::identity::Seen;
+use gleaner_core::source::Kind;
+use gleaner_core::suspect::{LONGEST_TEXT, Look, Reason, Rhythm, Sight, Wanted, look};
+use gleaner_core::time::Time;
+
+use crate::read::glance::{Glance, beginning, glance};
+use crate::read::text::plain_text;
+use crate::read::{Document, Lack, Page};
+use crate::store::Source;
+
+/// So much of what a page says is turned into text, which is shorter.
+const LONGEST_HTML: usize = 16 * LONGEST_TEXT;
+
+/// What is known of a source before its document is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before {
+    kind: Kind,
+    entries: usize,
+    suspected: Option<Reason>,
+}
+
+impl Before {
+    pub(super) fn of(source: &Source, known: &[Seen]) -> Self {
+        Self {
+            kind: source.settings.kind,
+            entries: known.iter().filter(|seen| seen.absent_since.is_none()).count(),
+            suspected: source.suspect.as_ref().map(|suspected| suspected.reason),
+        }
+    }
+
+    /// Looks at a document that was read, or at a page that could not be.
+    pub(super) fn look(
+        self,
+        page: &Page<'_>,
+        document: Option<&Document>,
+        rhythm: Option<Rhythm>,
+        now: Time,
+    ) -> Sight {
+        let look =
+            |document: &Document, seen: &Glance| look(&Look { rhythm, ..self.at(page, document, seen) }, now);
+
+        match document {
+            // What is missing may come with the next one.
+            Some(Document { lacks: Some(Lack::EndsEarly), .. }) => Sight::Nothing,
+            Some(document) => look(document, &self.glance(page, document)),
+            None => match glance(page).map(|seen| look(&Document::default(), &seen)) {
+                Some(wrong @ Sight::Wrong(_)) => wrong,
+                _ => Sight::Nothing,
+            },
+        }
+    }
+
+    fn at<'a>(self, page: &Page<'_>, document: &Document, seen: &'a Glance) -> Look<'a> {
+        let wanted = if self.kind == Kind::Feed { Wanted::Feed } else { Wanted::Page };
+        Look {
+            wanted,
+            html: wanted == Wanted::Page || document.entries.is_empty() && *seen != Glance::default(),
+            bytes: page.body.len() as u64,
+            entries: document.entries.len(),
+            entries_before: self.entries,
+            suspected: self.suspected,
+            rhythm: None,
+            title: &seen.title,
+            text: &seen.text,
+        }
+    }
+
+    /// What a document says of how often it brings something. Dates on an index page are all sorts of dates.
+    pub(super) fn rhythm(self, document: &Document, now: Time) -> Option<Rhythm> {
+        let dates = document.entries.iter().filter_map(|entry| entry.published_at);
+        (self.kind == Kind::Feed).then(|| Rhythm::of(dates, now)).flatten()
+    }
+
+    /// What is looked at for signs. Of a page its own words, not the menu around them; of an index the whole page, where
+    /// there are no links in it.
+    fn glance(self, page: &Page<'_>, document: &Document) -> Glance {
+        match self.kind {
+            Kind::Feed | Kind::X => Glance::default(),
+            Kind::Website => {
+                let html = document.entries.first().and_then(|entry| entry.raw_content.as_deref());
+                let text = plain_text(beginning(html.unwrap_or_default(), LONGEST_HTML));
+                Glance { title: document.title.clone().unwrap_or_default(), text }
+            }
+            Kind::Watchlist => {
+                let seen = glance(page).unwrap_or_default();
+                if document.entries.is_empty() { seen } else { Glance { text: String::new(), ..seen } }
+            }
+        }
+    }
+}

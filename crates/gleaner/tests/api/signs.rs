@@ -1,0 +1,92 @@
+//! What is noticed of sources: shown with its evidence, listed, explained and told.
+
+use gleaner_core::time::Span;
+use serde_json::json;
+
+use super::client::Api;
+use super::on_both;
+use super::sources::{add, ids, source};
+use crate::support::Database;
+use crate::support::http::{Reply, Server};
+
+on_both!(a_suspect_is_shown_listed_explained_and_told, a_proposal_is_shown_explained_and_told);
+
+async fn poll(api: &Api, id: i64) {
+    api.post(&format!("/sources/{id}/poll?wait=true"), json!({})).await.is(200);
+}
+
+fn feed(texts: &[&str]) -> Reply {
+    let items: String = texts
+        .iter()
+        .map(|text| format!("<item><guid>{text}</guid><description>{text}</description></item>"))
+        .collect();
+    Reply::ok(format!("<rss version='2.0'><channel><title>Some feed</title>{items}</channel></rss>"))
+}
+
+async fn a_suspect_is_shown_listed_explained_and_told(db: Database) {
+    let api = Api::new(db).await;
+    let server = Server::start().await;
+    server.on("/feed", feed(&["one", "two", "three"]));
+    let id = add(&api, server.url("/feed").as_str()).await;
+    let other = add(&api, "https://b.example/feed").await;
+    poll(&api, id).await;
+    assert!(source(&api, id).await["suspect"].is_null());
+    server.on("/feed", feed(&[]));
+    api.clock.advance(Span::from_hours(1));
+    poll(&api, id).await;
+    let shown = source(&api, id).await;
+    assert_eq!((&shown["status"], &shown["suspect"]["reason"]), (&json!("healthy"), &json!("empty")));
+    assert_eq!(shown["suspect"]["since"], shown["last_polled_at"]);
+    assert!(shown["suspect"]["evidence"].as_str().unwrap().contains("there were 3 before"), "{shown}");
+    let listed = api.get("/sources?suspect=true").await.is(200).clone();
+    assert_eq!(ids(&listed), [id]);
+    assert_eq!(listed["items"][0], shown);
+    assert_eq!(ids(api.get("/sources?suspect=false").await.is(200)), [id, other], "false asks for nothing");
+    assert_eq!(ids(api.get("/sources?suspect=true&status=failing").await.is(200)), [0; 0]);
+    assert_eq!(api.get("/sources?suspect=perhaps").await.problem(400), "bad_query");
+    let explained = api.get(&format!("/sources/{id}/explain")).await.is(200).clone();
+    assert!(explained["notices"][0].as_str().unwrap().contains("correct its URL"), "{explained}");
+    server.on("/feed", feed(&["one"]));
+    api.clock.advance(Span::from_hours(1));
+    poll(&api, id).await;
+    assert!(source(&api, id).await["suspect"].is_null());
+    api.db.store.number_events(100).await.unwrap();
+    let told = api.get("/events?type=source.suspect,source.cleared").await.is(200).clone();
+    assert_eq!(told["items"][0]["type"], "source.cleared");
+    assert_eq!(told["items"][1]["data"]["suspect"], shown["suspect"]);
+}
+
+async fn a_proposal_is_shown_explained_and_told(db: Database) {
+    let api = Api::new(db).await;
+    let server = Server::start().await;
+    server.on("/feed", feed(&["one"]));
+    let id = add(&api, server.url("/feed").as_str()).await;
+    poll(&api, id).await;
+    let page = "<html><link rel=alternate type=application/rss+xml href=/new title='The new one'>";
+    server.on("/feed", Reply::ok(page));
+    for _ in 0..2 {
+        poll(&api, id).await;
+        assert!(source(&api, id).await["proposal"].is_null());
+        api.clock.advance(Span::from_hours(20));
+    }
+    poll(&api, id).await;
+    let shown = source(&api, id).await;
+    let url = server.url("/new").to_string();
+    assert_eq!(
+        shown["proposal"],
+        json!({ "url": url, "title": "The new one", "since": shown["last_polled_at"] })
+    );
+    assert_eq!(api.get("/sources").await.is(200)["items"][0], shown);
+    let explained = api.get(&format!("/sources/{id}/explain")).await.is(200).clone();
+    assert_eq!(explained["proposal"], url);
+    assert!(explained["notices"].to_string().contains("Its site now advertises"), "{explained}");
+    api.db.store.number_events(100).await.unwrap();
+    let told = api.get("/events?type=source.proposal").await.is(200).clone();
+    assert_eq!(told["items"][0]["data"]["proposal"], shown["proposal"]);
+    server.on("/new", feed(&["one", "two"]));
+    let moved = api.patch(&format!("/sources/{id}"), json!({ "url": url })).await.is(200).clone();
+    assert_eq!(
+        (&moved["proposal"], &moved["suspect"], &moved["status"]),
+        (&json!(null), &json!(null), &json!("healthy"))
+    );
+}

@@ -101,7 +101,7 @@ pub(super) async fn poll(
     let recorded = inner.recorder.commit(commit, release).await;
     drop(guard);
     let committed = match recorded.await {
-        Err(error) if !error.is_for_all() => {
+        Err(error) if error.is_about_a_row() => {
             *memory = before;
             return refused(inner, turn, &source, interval, memory, &error).await;
         }

@@ -108,16 +108,20 @@ impl StoreError {
     pub fn is_for_all(&self) -> bool {
         match self {
             Self::ReadOnly { .. } | Self::Locked { .. } | Self::Full { .. } | Self::Silent { .. } => true,
-            Self::Database { source, .. } => match code(source).as_deref() {
-                // SQLite: an error in a statement, a value too big, a constraint, a mismatch, out of range.
-                Some("1" | "18" | "19" | "20" | "25") => false,
-                // PostgreSQL, by class: unsupported, data, constraints, statements, limits, raised by a function.
-                Some(code) => {
-                    !["0A", "22", "23", "42", "54", "P0"].iter().any(|class| code.starts_with(class))
-                        || code.len() < 5
-                }
-                None => true,
-            },
+            // Statements that cannot be run, by SQLite's word and by PostgreSQL's.
+            Self::Database { source, .. } => !is_of(source, &["1"], &["0A", "42"]) && !self.is_about_a_row(),
+            _ => false,
+        }
+    }
+
+    /// Whether the database refuses what is to be written, for what it is.
+    pub fn is_about_a_row(&self) -> bool {
+        match self {
+            // Too big, against a constraint, of a wrong type, out of range; data, constraints, limits, and what a
+            // function raised.
+            Self::Database { source, .. } => {
+                is_of(source, &["18", "19", "20", "25"], &["22", "23", "54", "P0"])
+            }
             _ => false,
         }
     }
@@ -144,5 +148,13 @@ fn code(source: &sqlx::Error) -> Option<String> {
     Some(match code.parse::<u32>() {
         Ok(number) if code.len() < 5 => (number & 0xff).to_string(),
         _ => code,
+    })
+}
+
+/// Whether a driver's code is one of these of SQLite's, or of one of these classes of PostgreSQL's.
+fn is_of(source: &sqlx::Error, codes: &[&str], classes: &[&str]) -> bool {
+    code(source).is_some_and(|code| match code.len() {
+        5 => classes.iter().any(|class| code.starts_with(class)),
+        _ => codes.contains(&code.as_str()),
     })
 }

@@ -1,7 +1,5 @@
 //! Writes that fail, and writes that take their time.
 
-use std::time::Duration;
-
 use gleaner::service::{BulkAction, BulkOf};
 use sqlx::{Connection as _, Executor as _};
 
@@ -109,13 +107,10 @@ async fn slow_writes_only_take_longer_on_sqlite() {
     let db = crate::support::sqlite().await;
     let mut site = Site::new(&db.url).await;
     let mut other = sqlx::SqliteConnection::connect(&db.url).await.unwrap();
-    // Longer than leases last, then longer than anybody waits for a lock.
-    for seconds in [2, 7] {
-        other.execute("BEGIN IMMEDIATE").await.unwrap();
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
-        other.execute("ROLLBACK").await.unwrap();
-    }
+    // For longer than leases last, and than anybody waits for a lock.
+    other.execute("BEGIN IMMEDIATE").await.unwrap();
     site.log.says("is locked by another process; stop that one, or wait until it is done").await;
+    other.execute("ROLLBACK").await.unwrap();
     site.agrees().await;
 }
 
@@ -124,11 +119,8 @@ async fn slow_writes_only_take_longer_on_postgres() {
     let url = empty_postgres().await;
     let mut site = Site::new(&url).await;
     let mut other = sqlx::PgConnection::connect(&url).await.unwrap();
-    for seconds in [2, 7] {
-        other.execute("BEGIN; LOCK TABLE polls IN ACCESS EXCLUSIVE MODE").await.unwrap();
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
-        other.execute("ROLLBACK").await.unwrap();
-    }
+    other.execute("BEGIN; LOCK TABLE polls IN ACCESS EXCLUSIVE MODE").await.unwrap();
     site.log.says("is locked by another process; stop that one, or wait until it is done").await;
+    other.execute("ROLLBACK").await.unwrap();
     site.agrees().await;
 }

@@ -32,12 +32,12 @@ pub(super) fn note(inner: &Inner, guard: &Guard) {
 }
 
 /// What a poll's verdict means for others than its source.
-pub(super) fn sequel(verdict: &mut Verdict, memory: &HostMemory) -> Option<Box<Sequel>> {
+pub(super) fn sequel(source_id: i64, verdict: &mut Verdict, memory: &HostMemory) -> Option<Box<Sequel>> {
     let sequel = Sequel {
         memory: verdict.memory_changed.then(|| memory.clone()),
         lift_hold: lifts_hold(&verdict.notices),
         taken_back: std::mem::take(&mut verdict.taken_back),
-        excused_since: verdict.excused_since,
+        excused_since: verdict.excused_since.map(|since| (source_id, since)),
         excuse: verdict.excused,
         release: verdict.release,
     };

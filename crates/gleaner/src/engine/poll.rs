@@ -189,7 +189,7 @@ fn commit(
     memory: &HostMemory,
     now: Time,
 ) -> Commit {
-    let sequel = judged::sequel(&mut verdict, memory);
+    let sequel = judged::sequel(source.id, &mut verdict, memory);
     let Verdict { decision, excused, notices, .. } = verdict;
     let mut events = NewEvent::of_decision(source.id, &source.settings.url, &decision);
     events.extend(judged::events(inner, &source.host, &notices, now));

@@ -83,8 +83,8 @@ pub struct Sequel {
     /// Failures of other sources that were not their own, each where its fence and its latest poll are still those
     /// that are named.
     pub taken_back: Vec<TakenBack>,
-    /// Earlier failures of the source itself that are excused with it: since when.
-    pub excused_since: Option<Time>,
+    /// Earlier failures of the source itself that are excused with it: whose, and since when.
+    pub excused_since: Option<(i64, Time)>,
     /// Why they were not.
     pub excuse: Option<Excuse>,
     /// Sources of the host that are made due.

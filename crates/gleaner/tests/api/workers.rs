@@ -18,6 +18,9 @@ super::on_both!(
     workers_are_measured
 );
 
+/// How long anything is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A process in this role, heard from once; it leaves when it is told to.
 async fn process(api: &Api, role: Role) -> (oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
     let (stop, stopped) = oneshot::channel();
@@ -30,13 +33,13 @@ async fn process(api: &Api, role: Role) -> (oneshot::Sender<()>, tokio::task::Jo
             })
             .await;
     });
-    for _ in 0..1000 {
-        if api.db.store.workers().await.unwrap().len() > before {
-            return (stop, touching);
+    let heard = async {
+        while api.db.store.workers().await.unwrap().len() == before {
+            tokio::task::yield_now().await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("a process was never heard from");
+    };
+    tokio::time::timeout(PATIENCE, heard).await.expect("a process is heard from");
+    (stop, touching)
 }
 
 fn down(name: &str) -> Worker {
@@ -73,12 +76,12 @@ async fn an_api_node_knows_what_workers_know_of_the_network(db: Database) {
     let api = Api::new(db).await;
     api.db.store.beat(&down("a"), start()).await.unwrap();
     let (_stop, _touching) = process(&api, Role::Api).await;
-    for _ in 0..1000 {
-        if api.service.metrics().network_down_since().is_some() {
-            break;
+    let known = async {
+        while api.service.metrics().network_down_since().is_none() {
+            tokio::task::yield_now().await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    };
+    tokio::time::timeout(PATIENCE, known).await.expect("what workers know is known");
     assert_eq!(api.service.metrics().network_down_since(), Some(start()));
 }
 

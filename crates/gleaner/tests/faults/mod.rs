@@ -12,7 +12,6 @@ mod wal;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -26,6 +25,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::support::http::{Received, Reply, Server};
+use crate::support::log::Captured;
 use crate::support::start;
 
 /// How many times as fast as the world's the clock is: an interval of a minute is a second.
@@ -135,24 +135,13 @@ fn answer(ledger: &Mutex<Ledger>, url: &str, request: &Received) -> Reply {
     Reply::ok(feed).header("ETag", etag)
 }
 
-/// Where the log goes.
+/// The log, which can be waited for.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+struct Log(Captured);
 
 impl Log {
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+        self.0.text()
     }
 
     /// Waits until somebody was told this.
@@ -201,7 +190,7 @@ impl Site {
     /// The same, waiting so long for an answer of the database.
     async fn with(url: &str, patience: Duration) -> Self {
         let log = Log::default();
-        let writer = log.clone();
+        let writer = log.0.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)
             .with_max_level(tracing::Level::INFO)

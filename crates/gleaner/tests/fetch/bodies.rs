@@ -1,42 +1,12 @@
 //! Bodies that are encoded, cut short, endless, or far larger than they look.
 
-use std::io::Write as _;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use gleaner::fetch::Request;
 
 use super::{check, fault, fetcher, get, now};
+use crate::support::encode::{bare_deflate, brotli, gzip, zlib, zstd};
 use crate::support::http::{Reply, Server};
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn zlib(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn bare_deflate(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn brotli(bytes: &[u8]) -> Vec<u8> {
-    let mut encoded = Vec::new();
-    brotli::CompressorWriter::new(&mut encoded, 1 << 16, 5, 22).write_all(bytes).unwrap();
-    encoded
-}
-
-fn zstd(bytes: &[u8]) -> Vec<u8> {
-    zstd::encode_all(bytes, 3).unwrap()
-}
 
 /// Each encoding as servers name it, and how it is made.
 type Encoder = fn(&[u8]) -> Vec<u8>;

@@ -1,7 +1,6 @@
 //! The real engine and the real client in a world where 127.1.0.0/16 is the internet, and all else is inside.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use gleaner::clock::{Chance, Clock as _, ManualClock};
 use gleaner::config::{Config, Flag, Inputs};
@@ -12,25 +11,11 @@ use gleaner::store::{Poll, Source, Store};
 use gleaner_core::time::{Span, Time};
 use serde_json::Value;
 
+use crate::support::log::Captured;
 use crate::support::{Database, start};
 
 /// What is open.
 pub(super) const INTERNET: &str = "fetch.allow_private_networks=[\"127.1.0.0/16\"]";
-
-/// Where the log goes.
-#[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 pub(super) struct World {
     db: Database,
@@ -117,7 +102,7 @@ impl World {
 
     /// Lines with this message.
     pub(super) fn logged(&self, message: &str) -> Vec<Value> {
-        let text = String::from_utf8(self.log.0.lock().unwrap().clone()).unwrap();
+        let text = self.log.text();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter(|line| line["message"] == message).collect()
     }

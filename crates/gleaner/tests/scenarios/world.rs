@@ -1,7 +1,6 @@
 //! A small world to poll: a server that answers as told, names for it, a database, an engine and a clock.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use gleaner::clock::{Chance, Clock as _, ManualClock};
 use gleaner::config::{Config, Flag, Inputs};
@@ -16,6 +15,7 @@ use serde_json::Value;
 use crate::support::ca::Ca;
 use crate::support::dns::{self, Dns};
 use crate::support::http::{Reply, Server};
+use crate::support::log::Captured;
 use crate::support::{Database, start};
 
 /// What a server does with a request.
@@ -93,21 +93,6 @@ impl Item {
              <description>&lt;p&gt;{}&lt;/p&gt;</description><pubDate>{}</pubDate></item>",
             self.text, self.title, self.link, self.text, self.published
         )
-    }
-}
-
-/// Where the log goes.
-#[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 
@@ -366,7 +351,7 @@ impl World {
 
     /// All that was logged.
     pub(super) fn log(&self) -> String {
-        String::from_utf8(self.log.0.lock().unwrap().clone()).unwrap()
+        self.log.text()
     }
 
     /// Lines with this message about this URL.

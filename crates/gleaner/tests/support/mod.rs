@@ -3,7 +3,9 @@
 
 pub(crate) mod ca;
 pub(crate) mod dns;
+pub(crate) mod encode;
 pub(crate) mod http;
+pub(crate) mod log;
 pub(crate) mod x;
 
 use std::sync::Arc;

@@ -7,7 +7,8 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::LOCK;
-use super::commit::{hold_hosts, insert_events, insert_posts, posts_events};
+use super::commit::{insert_events, insert_posts, posts_events};
+use super::sequel::hold_hosts;
 use super::{Query, Tx, id_pieces, ms, pieces, push_ids, signs, with_values};
 use crate::store::types::stored_hash;
 use crate::store::{Activity, ArticleCommit, ArticleOutcome, Committed};

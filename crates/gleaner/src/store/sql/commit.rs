@@ -15,10 +15,11 @@ use sqlx::Row as _;
 
 use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
+use super::sequel::hold_hosts;
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
 use super::{Query, Tx, ms, opt_ms, pieces, signs, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{Activity, Commit, Committed, Lease, NewArticleWork, NewEvent, POSTS_PER_EVENT};
+use crate::store::{Activity, Commit, Committed, NewArticleWork, NewEvent, POSTS_PER_EVENT};
 
 /// A commit that will be written, and what is learned on the way.
 struct Live<'a> {
@@ -47,7 +48,6 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
         .iter()
         .filter_map(|live| Some((live.commit.lease, live.commit.poll.at, live.commit.sequel.as_deref()?)));
     super::sequel::write(tx, sequels).await?;
-    excuse_polls(tx, &live).await?;
     move_sources(tx, &live).await?;
     let mut done: HashMap<i64, Committed> = live
         .into_iter()
@@ -286,17 +286,6 @@ fn is_quiet(live: &Live<'_>) -> bool {
         && poll.skipped.not_known() == 0
 }
 
-/// Marks earlier failures of sources that are excused with the latest one.
-async fn excuse_polls(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
-    for commit in live.iter().map(|live| live.commit) {
-        let excused = commit.sequel.as_ref().and_then(|sequel| Some((sequel.excused_since?, sequel.excuse?)));
-        if let Some((since, excuse)) = excused {
-            super::sequel::mark_polls(tx, commit.source_id, (since, commit.poll.at), excuse).await?;
-        }
-    }
-    Ok(())
-}
-
 /// Writes the history: a quiet poll adds to the quiet row before it, any other gets a row.
 async fn record_polls(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
     let quiet: Vec<&Live<'_>> =
@@ -485,29 +474,6 @@ async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
             .push_bind(commit.source_id);
         query.build().execute(&mut **tx).await?;
         settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await?;
-    }
-    Ok(())
-}
-
-/// Keeps away from hosts that asked for it, as far as the furthest of them says.
-pub(super) async fn hold_hosts(
-    tx: &mut Tx,
-    asked: impl Iterator<Item = (Lease, Option<Time>)>,
-) -> sqlx::Result<()> {
-    let mut holds: HashMap<i64, i64> = HashMap::new();
-    for (lease, until) in asked {
-        if let Some(until) = until {
-            let hold = holds.entry(lease.host_id).or_insert(i64::MIN);
-            *hold = ms(until).max(*hold);
-        }
-    }
-    for piece in pieces(&holds.into_iter().collect::<Vec<_>>()) {
-        let mut query = with_values("host_id, hold_until", piece, |list, (host, until)| {
-            list.push_bind(*host).push_bind(*until);
-        });
-        query.push("UPDATE hosts SET hold_until = v.hold_until FROM v WHERE hosts.id = v.host_id ");
-        query.push("AND (hosts.hold_until IS NULL OR hosts.hold_until < v.hold_until)");
-        query.build().execute(&mut **tx).await?;
     }
     Ok(())
 }

@@ -1,6 +1,9 @@
-//! What a poll means for others than its own source: its host's memory, failures taken back, sources released.
+//! What a poll means for others than its own source: its host is held, its host's memory, failures taken back, sources
+//! released.
 //!
 //! Nearly every poll means nothing, and then nothing here runs; so what does runs one by one.
+
+use std::collections::HashMap;
 
 use gleaner_core::health::Decision;
 use gleaner_core::incident::TakenBack;
@@ -12,7 +15,7 @@ use sqlx::Row as _;
 use super::claim::settle_hosts;
 use super::commit::insert_events;
 use super::state::{HEALTH, assignments, push_health};
-use super::{Query, Tx, ms, with_values};
+use super::{Query, Tx, ms, pieces, with_values};
 use crate::store::{Lease, NewEvent, Sequel};
 
 /// So many sources of a host are drawn anew at once; more than these are simply asked one after the other.
@@ -27,11 +30,15 @@ pub(super) async fn write(
         if let Some(memory) = &sequel.memory {
             remember(tx, lease, memory, sequel.lift_hold).await?;
         }
+        let excuse = sequel.excuse.unwrap_or(Excuse::Incident);
+        if let Some((source_id, since)) = sequel.excused_since {
+            mark_polls(tx, source_id, (since, at), excuse).await?;
+        }
         let mut taken_back: Vec<&TakenBack> = sequel.taken_back.iter().collect();
         // In one order everywhere, so that two workers do not wait for each other.
         taken_back.sort_by_key(|taken| taken.asked.source);
         for taken in taken_back {
-            take_back(tx, taken, sequel.excuse.unwrap_or(Excuse::Incident), at).await?;
+            take_back(tx, taken, excuse, at).await?;
         }
         if let Some(release) = &sequel.release {
             release_sources(tx, lease.host_id, release, at).await?;
@@ -76,7 +83,7 @@ async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: Excuse, at: Time) -> 
 }
 
 /// Failures of a source in that time stay in its history, marked.
-pub(super) async fn mark_polls(
+async fn mark_polls(
     tx: &mut Tx,
     source_id: i64,
     (from, to): (Time, Time),
@@ -125,5 +132,28 @@ async fn release_sources(
     }
     query.push(") ORDER BY next_poll_at LIMIT ").push(RELEASED).push(")");
     query.build().execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Keeps away from hosts that asked for it, as far as the furthest of them says.
+pub(super) async fn hold_hosts(
+    tx: &mut Tx,
+    asked: impl Iterator<Item = (Lease, Option<Time>)>,
+) -> sqlx::Result<()> {
+    let mut holds: HashMap<i64, i64> = HashMap::new();
+    for (lease, until) in asked {
+        if let Some(until) = until {
+            let hold = holds.entry(lease.host_id).or_insert(i64::MIN);
+            *hold = ms(until).max(*hold);
+        }
+    }
+    for piece in pieces(&holds.into_iter().collect::<Vec<_>>()) {
+        let mut query = with_values("host_id, hold_until", piece, |list, (host, until)| {
+            list.push_bind(*host).push_bind(*until);
+        });
+        query.push("UPDATE hosts SET hold_until = v.hold_until FROM v WHERE hosts.id = v.host_id ");
+        query.push("AND (hosts.hold_until IS NULL OR hosts.hold_until < v.hold_until)");
+        query.build().execute(&mut **tx).await?;
+    }
     Ok(())
 }

@@ -3,38 +3,8 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-
 use super::{Case, feed, head, rss};
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn zlib(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn bare(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn brotli(bytes: &[u8]) -> Vec<u8> {
-    let mut encoded = Vec::new();
-    brotli::CompressorWriter::new(&mut encoded, 4096, 5, 22).write_all(bytes).unwrap();
-    encoded
-}
-
-fn zstd(bytes: &[u8]) -> Vec<u8> {
-    zstd::encode_all(bytes, 3).unwrap()
-}
+use crate::support::encode::{bare_deflate, brotli, gzip, zlib, zstd};
 
 /// What servers call it, and how it is made.
 type Encoder = fn(&[u8]) -> Vec<u8>;
@@ -42,7 +12,7 @@ const ENCODINGS: [(&str, &str, Encoder); 6] = [
     ("gzip", "gzip", gzip),
     ("x-gzip", "x-gzip", gzip),
     ("deflate in zlib", "deflate", zlib),
-    ("bare deflate", "deflate", bare),
+    ("bare deflate", "deflate", bare_deflate),
     ("brotli", "br", brotli),
     ("zstd", "zstd", zstd),
 ];

@@ -24,7 +24,9 @@ use crate::log::Shown;
 use crate::metrics::add;
 use crate::read::article::{Article, extract};
 use crate::read::{ACCEPT_PAGES, Page, text};
-use crate::store::{ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Source};
+use crate::store::{
+    ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Source, StoreError,
+};
 
 /// A page whose host or whose worker is in trouble is tried again after this, if they are well by then.
 const EXCUSED: Span = Span::from_mins(5);
@@ -123,13 +125,42 @@ pub(super) async fn article(
         events,
         sequel: judged::page_sequel(verdict, memory),
     };
-    let committed = inner.recorder.commit_article(commit, release).await?;
+    let committed = match inner.recorder.commit_article(commit, release).await {
+        Err(error) if error.is_about_a_row() => {
+            *memory = before;
+            return refused(inner, turn, &work, &error).await;
+        }
+        committed => committed?,
+    };
     let stored = matches!(committed, Committed::Stored { .. });
     match &committed {
         Committed::Stored { new, .. } => add(&inner.cx.metrics.posts_new, new.len() as u64),
         Committed::Discarded => *memory = before,
     }
     judged::resume(inner, resume_over, now).await;
+    Ok(Polled { released, stored })
+}
+
+/// The database takes other pages, but not this one: that is a try, like a page that cannot be had.
+async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreError) -> Shared<Polled> {
+    let now = inner.cx.clock.now();
+    tracing::error!(url = %Shown(&work.url), %error, "a page could not be recorded; nothing of it is kept");
+    let outcome =
+        retry(work.tries, None, now, inner.cx.chance.jitter()).map_or(ArticleOutcome::GivenUp, |at| {
+            ArticleOutcome::Retry { at, error: error.to_string(), counts: true }
+        });
+    let release = turn.release(false, Span::ZERO, None, now);
+    let released = release.is_some();
+    let commit = ArticleCommit {
+        lease: turn.lease,
+        work_id: work.id,
+        at: now,
+        host_hold_until: None,
+        outcome,
+        events: Vec::new(),
+        sequel: None,
+    };
+    let stored = matches!(inner.recorder.commit_article(commit, release).await?, Committed::Stored { .. });
     Ok(Polled { released, stored })
 }
 

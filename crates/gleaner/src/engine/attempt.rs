@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
@@ -20,11 +21,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::elsewhere::InItsPlace;
 use super::host::host_key;
+use super::record::Shared;
 use super::sight::Before;
 use super::{Inner, auto, credential, x};
 use crate::fetch::{Request, Response, Validators};
 use crate::read::{self, Document, Lack, Page, Rules};
-use crate::store::{Memory, Move, Source};
+use crate::store::{Memory, Move, Source, StoreError};
 use crate::vault::Vault;
 
 /// Makes a document of a page, or says why it is none. Runs off the async threads.
@@ -106,9 +108,32 @@ impl Attempt {
     }
 }
 
-/// Tries a source once, as one of `many` of its host or alone. A panic on the way is a failure of ours, like a store
-/// that cannot be read.
-pub(super) async fn attempt(inner: &Inner, source: &Source, many: bool) -> Attempt {
+/// Why a try ends early.
+pub(super) enum Halt {
+    /// With this outcome.
+    Failed(Failure),
+    /// With none: the database is not there, which says nothing of the source.
+    Store(Arc<StoreError>),
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Halt {
+    /// `what` could not be read. Where only that is the trouble it is a failure of ours, and backed off like any other.
+    pub(super) fn unread(what: &str, error: Arc<StoreError>) -> Self {
+        if error.is_for_all() {
+            return Self::Store(error);
+        }
+        Fault::Internal(format!("{what} could not be read: {error}")).into_failure(None).into()
+    }
+}
+
+/// Tries a source once, as one of `many` of its host or alone. A panic on the way is a failure of ours.
+pub(super) async fn attempt(inner: &Inner, source: &Source, many: bool) -> Shared<Attempt> {
     let begun = Instant::now();
     let tried = async {
         match source.settings.kind {
@@ -116,15 +141,19 @@ pub(super) async fn attempt(inner: &Inner, source: &Source, many: bool) -> Attem
             Kind::Feed | Kind::Website | Kind::Watchlist => fetch_and_read(inner, source, many).await,
         }
     };
-    let mut attempt = caught(tried).await.unwrap_or_else(Attempt::failed);
+    let mut attempt = match caught(tried).await {
+        Ok(attempt) => attempt,
+        Err(Halt::Failed(failure)) => Attempt::failed(failure),
+        Err(Halt::Store(error)) => return Err(error),
+    };
     auto::learn(&inner.cx.config.judgement.rules.adaptive, source, &mut attempt, inner.cx.clock.now());
     let duration = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Attempt { duration: Span::from_millis(duration), ..attempt }
+    Ok(Attempt { duration: Span::from_millis(duration), ..attempt })
 }
 
 /// A panic is a failure like any other.
-pub(super) async fn caught<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
+pub(super) async fn caught<T, E: From<Failure>>(work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic).into()))
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Failure {
@@ -133,13 +162,13 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
     Fault::Internal(format!("panicked: {}", words.unwrap_or("without a word"))).into_failure(None)
 }
 
-async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<Attempt, Failure> {
+async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<Attempt, Halt> {
     let request = request(&inner.vault, source, many).map_err(|fault| fault.into_failure(None))?;
     let now = inner.cx.clock.now();
     if heeds_robots(source) {
-        inner.cx.fetcher.allowed(&request.url, now).await?;
+        inner.cx.fetcher.allowed(&request.url, now).await.map_err(Failure::from)?;
     }
-    let response = inner.cx.fetcher.fetch(&request, now).await?;
+    let response = inner.cx.fetcher.fetch(&request, now).await.map_err(Failure::from)?;
     let retry_after = response.hints.retry_after;
     let attempt = Attempt { status: Some(response.status), bytes: response.wire_bytes, ..Attempt::nothing() };
     let body_hash = xxh3_64(&response.body) as i64;
@@ -190,13 +219,11 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
 }
 
 /// All that is remembered of a source's entries. Without a success so far nothing can have been seen.
-pub(super) async fn known(inner: &Inner, source: &Source) -> Result<Vec<Seen>, Failure> {
+pub(super) async fn known(inner: &Inner, source: &Source) -> Result<Vec<Seen>, Halt> {
     if source.health.last_success_at.is_none() {
         return Ok(Vec::new());
     }
-    inner.recorder.known(source.id).await.map_err(|error| {
-        Fault::Internal(format!("what is known of it could not be read: {error}")).into_failure(None)
-    })
+    inner.recorder.known(source.id).await.map_err(|error| Halt::unread("what is known of it", error))
 }
 
 /// Which new entries of a source become posts.

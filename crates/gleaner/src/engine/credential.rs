@@ -3,11 +3,14 @@
 //! A user's key serves the sources of the user's collections. A source's own credential names its host inside what is
 //! sealed, so that it is sent nowhere else even where the source has moved. Absent on purpose: showing any of them.
 
+use std::sync::Arc;
+
 use gleaner_core::classify::Fault;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Inner;
+use super::attempt::Halt;
 use crate::config::secret::Secret;
 use crate::fetch::Credential;
 use crate::store::Source;
@@ -75,30 +78,32 @@ pub fn of_source(vault: &Vault, source: &Source) -> Result<Option<Credential>, F
 }
 
 /// The key for X of whoever owns a source's collection.
-pub(super) async fn x_key(inner: &Inner, source: &Source) -> Result<Secret, Fault> {
+pub(super) async fn x_key(inner: &Inner, source: &Source) -> Result<Secret, Halt> {
     let store = &inner.cx.store;
-    let unread = |error| Fault::Internal(format!("whose key serves it could not be read: {error}"));
+    let unread = |error| Halt::unread("whose key serves it", Arc::new(error));
+    let failed = |fault: Fault| Halt::from(fault.into_failure(None));
     let collections = store.collections().await.map_err(unread)?;
     let collection = collections
         .into_iter()
         .find(|one| one.id == source.settings.collection_id)
-        .ok_or_else(|| Fault::Internal("its collection is gone".to_owned()))?;
+        .ok_or_else(|| failed(Fault::Internal("its collection is gone".to_owned())))?;
     let owner_id = collection.owner_id;
     let Some(sealed) = store.credential(owner_id, X).await.map_err(unread)? else {
         let users = store.users().await.map_err(unread)?;
         let owner = users.into_iter().find(|user| user.id == owner_id).map(|user| user.name);
-        return Err(Fault::Unauthorized(format!(
+        return Err(failed(Fault::Unauthorized(format!(
             "no key for X: {}, who owns the collection {}, has set none; `gleaner key set x` sets one",
             owner.unwrap_or_default(),
             collection.name
-        )));
+        ))));
     };
     let key = inner.vault.open(&purpose(owner_id, X), &sealed).map_err(|error| {
-        Fault::Internal(format!("the key for X of the owner of {} cannot be used: {error}", collection.name))
+        let name = &collection.name;
+        failed(Fault::Internal(format!("the key for X of the owner of {name} cannot be used: {error}")))
     })?;
     String::from_utf8(key)
         .map(Secret::new)
-        .map_err(|_| Fault::Internal("the key for X is no text".to_owned()))
+        .map_err(|_| failed(Fault::Internal("the key for X is no text".to_owned())))
 }
 
 fn purpose(owner_id: i64, service: &str) -> String {

@@ -83,6 +83,7 @@ pub(super) async fn poll(
     let Some(attempt) = inner.leases.while_held(turn.lease, &*inner.cx.clock, asking).await else {
         return Ok(Polled::broken_off(&source.settings.url));
     };
+    let attempt = attempt?;
     metrics.polled(outcome_name(&attempt.outcome), attempt.duration, attempt.bytes);
     // The next host is asked while this poll is recorded.
     drop(permit);

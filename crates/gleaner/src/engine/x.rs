@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Inner;
-use super::attempt::{Attempt, filter, known, off_the_threads};
+use super::attempt::{Attempt, Halt, filter, known, off_the_threads};
 use super::credential;
 use crate::config::secret::Secret;
 use crate::fetch::{Credential, Request, Response};
@@ -71,12 +71,12 @@ struct Haul {
 }
 
 /// Asks X once, and reads what it answers.
-pub(super) async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Attempt, Failure> {
+pub(super) async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Attempt, Halt> {
     let now = inner.cx.clock.now();
     let plain = |fault: Fault| fault.into_failure(None);
     let handle = gleaner_core::x::handle(&source.settings.url)
         .ok_or_else(|| plain(Fault::Blocked(format!("{} is no timeline on X", source.settings.url))))?;
-    let key = credential::x_key(inner, source).await.map_err(plain)?;
+    let key = credential::x_key(inner, source).await?;
     let api = Api { inner, handle, key, now };
     let mut cursor = Cursor::of(&source.memory);
     let user_id = match cursor.user_id.clone() {

@@ -15,6 +15,7 @@ async fn a_server_that_restarts_is_found_again() {
         site.publishes(2).await;
     }
     site.agrees().await;
+    assert!(!site.log.text().contains("poll failed"), "no source is blamed for it:\n{}", site.log.text());
 }
 
 #[tokio::test]

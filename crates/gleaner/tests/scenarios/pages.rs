@@ -27,6 +27,7 @@ on_both!(
     a_page_that_is_too_old_is_no_post,
     full_content_stores_the_page,
     full_content_falls_back_to_what_the_feed_says,
+    a_page_that_cannot_be_recorded_is_tried_again_and_holds_up_no_other,
     what_is_no_page_is_no_post,
 );
 
@@ -388,6 +389,28 @@ async fn full_content_falls_back_to_what_the_feed_says(db: Database) {
     }
     assert_eq!(world.bodies(id).await, ["gone"]);
     assert_eq!(world.failures(id).await, 0);
+}
+
+async fn a_page_that_cannot_be_recorded_is_tried_again_and_holds_up_no_other(db: Database) {
+    let mut world = World::new(db, &[]).await;
+    let list = paths(0..2);
+    world.answer("/", index(&list));
+    list.iter().for_each(|path| world.answer(path, article(path, path)));
+    let id = world.add_with("a.test", "/", kind(Kind::Watchlist)).await;
+    // One post a source, so that the second page is refused.
+    world.database().behind_its_back("CREATE UNIQUE INDEX trap ON posts (source_id)").await;
+    world.poll_due().await;
+    assert!(world.log().contains("a page could not be recorded; nothing of it is kept"), "{}", world.log());
+    world.answer("/feed", Answer::feed(&["one"]));
+    let other = world.add("a.test", "/feed").await;
+    world.advance(Span::from_secs(1));
+    world.poll_due().await;
+    assert_eq!(world.bodies(other).await, ["one"], "the host was given back");
+    assert_eq!((world.posts(id).await.len(), world.failures(id).await), (1, 0));
+    world.database().behind_its_back("DROP INDEX trap").await;
+    world.advance(Span::from_hours(1));
+    world.poll_due().await;
+    assert_eq!(world.posts(id).await.len(), 2);
 }
 
 async fn what_is_no_page_is_no_post(db: Database) {

@@ -81,6 +81,9 @@ pub(crate) fn without_div(text: &str) -> &str {
 
 /// White space collapsed.
 pub(crate) fn collapse(text: &str) -> String {
+    if is_collapsed(text.as_bytes()) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {
@@ -89,6 +92,20 @@ pub(crate) fn collapse(text: &str) -> String {
         out.push_str(word);
     }
     out
+}
+
+/// Whether a text is plainly as it should be, as nearly all titles are: ASCII, with single spaces inside.
+fn is_collapsed(text: &[u8]) -> bool {
+    let mut after_space = true;
+    for &byte in text {
+        match byte {
+            b' ' if after_space => return false,
+            b' ' => after_space = true,
+            b'!'..=b'~' => after_space = false,
+            _ => return false,
+        }
+    }
+    !after_space || text.is_empty()
 }
 
 /// The text of HTML: tags and comments gone, scripts and styles with their inside, references decoded, white

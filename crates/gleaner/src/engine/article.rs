@@ -92,13 +92,13 @@ pub(super) async fn article(
     memory: &mut HostMemory,
     work: ArticleWork,
 ) -> Shared<Polled> {
-    let asking = async {
+    let asking = Box::pin(async {
         if work.entry_key == elsewhere::LOOK {
             Fetched::Site(caught(elsewhere::look(inner, &work, turn.many)).await)
         } else {
             Fetched::Article(caught(fetch_and_extract(inner, &work, turn.many)).await)
         }
-    };
+    });
     let Some(fetched) = inner.leases.while_held(turn.lease, &*inner.cx.clock, asking).await else {
         return Ok(Polled::broken_off(&work.url));
     };

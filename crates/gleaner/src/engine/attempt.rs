@@ -293,6 +293,7 @@ async fn read_and_sift(
         (source.settings.article_selector.clone(), source.settings.ignore_selector.clone());
     let wants_dates = auto::is_unknown(source);
     let (beyond, cap) = (beyond(source), inner.cx.config.source.max_articles_per_poll as usize);
+    let size = response.body.len();
     let work = move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
         let rules = Rules {
@@ -319,7 +320,18 @@ async fn read_and_sift(
         let hints = Hints { rhythm, ..hints };
         Ok((Ok(Read { hints, lacks, found, dates, response }), sight))
     };
+    if source.settings.kind == Kind::Feed && size <= SMALL {
+        return work().map_err(unreadable);
+    }
     off_the_threads(inner, work).await
+}
+
+/// The largest feed that is read where it arrived: that takes well under a millisecond, and handing it to another
+/// thread and back would cost as much again.
+const SMALL: usize = 128 << 10;
+
+fn unreadable(fault: Fault) -> Failure {
+    Failure { status: Some(200), ..fault.into_failure(None) }
 }
 
 /// Parsing and text extraction are work for the processor: off the async threads, panics and all.
@@ -330,7 +342,7 @@ pub(super) async fn off_the_threads<T: Send + 'static>(
     // More readers than processors would only take turns, each with memory of its own.
     let _turn = inner.readers.acquire().await;
     match tokio::task::spawn_blocking(work).await {
-        Ok(read) => read.map_err(|fault: Fault| Failure { status: Some(200), ..fault.into_failure(None) }),
+        Ok(read) => read.map_err(unreadable),
         Err(error) => Err(panicked(&*error.into_panic())),
     }
 }

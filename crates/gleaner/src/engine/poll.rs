@@ -79,7 +79,8 @@ pub(super) async fn poll(
     if let Some(due) = source.next_poll_at {
         metrics.due_lag_seconds.observe(inner.cx.clock.now().since(due).as_millis() as f64 / 1000.0);
     }
-    let asking = attempt(inner, &source, turn.many);
+    // A future of eleven kilobytes, which would be moved with the host's task whenever that is.
+    let asking = Box::pin(attempt(inner, &source, turn.many));
     let Some(attempt) = inner.leases.while_held(turn.lease, &*inner.cx.clock, asking).await else {
         return Ok(Polled::broken_off(&source.settings.url));
     };

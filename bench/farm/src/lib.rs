@@ -14,6 +14,7 @@ mod fault;
 mod ledger;
 mod listen;
 mod options;
+mod page;
 mod request;
 mod serve;
 mod words;

@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::ledger::{Ending, Validators};
 use crate::listen::{self, Listeners};
 use crate::request::{Request, head_length};
-use crate::{State, control, lock};
+use crate::{State, control, lock, page};
 
 /// Requests longer than this are nobody's that we serve.
 const HEAD_LIMIT: usize = 16 << 10;
@@ -101,6 +101,12 @@ async fn connection(mut stream: TcpStream, party: Party, state: &State, open: &O
 /// Answers a request for a feed, and keeps the ledger.
 async fn serve(stream: &mut TcpStream, request: &Request<'_>, host: u32, state: &State) -> io::Result<()> {
     let documents = state.documents();
+    if request.target == "/robots.txt" {
+        return stream.write_all(&simple("404 Not Found", "")).await;
+    }
+    if let Some(page) = page::answer(&state.options, request.target, documents.generation) {
+        return stream.write_all(&page).await;
+    }
     let feed = request.feed().filter(|feed| state.options.host_of(*feed) == host);
     let Some((feed, document)) = feed.and_then(|feed| Some((feed, documents.get(feed)?))) else {
         lock(&state.ledger).misdirected();

@@ -98,9 +98,12 @@ async fn start_bare(body: Vec<u8>) -> Result<SocketAddr, Failed> {
     Ok(address)
 }
 
-fn config() -> Result<Config, Failed> {
+/// What secrets are sealed with.
+pub(crate) const KEY: &str = "abababababababababababababababababababababababababababababababab";
+
+pub(crate) fn config() -> Result<Config, Failed> {
     let set = |assignment: String| Flag { name: "bench".into(), assignment };
-    let key = format!("store.key=\"{}\"", "ab".repeat(32));
+    let key = format!("store.key=\"{KEY}\"");
     let flags = vec![set(key), set("api.requests_per_minute=0".to_owned())];
     let env = std::iter::once(("HOME".to_owned(), "/nowhere".to_owned())).collect();
     let inputs = Inputs { file: None, env, flags, read: &|path| std::fs::read_to_string(path) };
@@ -139,7 +142,7 @@ fn load(server: SocketAddr, request: &str) -> Result<Speed, Failed> {
 }
 
 /// One request on a kept connection; the body of its answer, which must be a good one.
-fn ask(stream: &mut TcpStream, request: &str) -> Result<Vec<u8>, Failed> {
+pub(crate) fn ask(stream: &mut TcpStream, request: &str) -> Result<Vec<u8>, Failed> {
     stream.write_all(request.as_bytes())?;
     let mut reader = BufReader::with_capacity(64 << 10, stream);
     let (mut line, mut length) = (String::new(), 0);

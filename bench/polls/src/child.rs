@@ -7,7 +7,7 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Failed;
-use crate::measure::{cpu_seconds, peak_rss_mb, raise_file_limit};
+use crate::measure::{bytes_written, cpu_seconds, peak_rss_mb, raise_file_limit};
 
 /// What is in a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) struct Measured {
     pub(crate) wall: f64,
     /// The most memory since the process began.
     pub(crate) rss_mb: f64,
+    /// Bytes that were written, to files and connections.
+    pub(crate) written: f64,
     pub(crate) counts: Counts,
 }
 
@@ -42,14 +44,23 @@ pub(crate) async fn obey(mut program: impl Program) -> Result<(), Failed> {
     println!("ready");
     for line in std::io::stdin().lock().lines() {
         line?;
-        let (cpu, begun) = (cpu_seconds(), Instant::now());
+        mark();
+        let (written, cpu, begun) = (bytes_written(), cpu_seconds(), Instant::now());
         program.round().await?;
         let (cpu, wall) = (cpu_seconds() - cpu, begun.elapsed().as_secs_f64());
+        let written = bytes_written() - written;
+        mark();
         let rss = peak_rss_mb().ok_or("there is no /proc/self/status")?;
         let Counts { posts, seen, polls } = program.counts().await?;
-        println!("{cpu} {wall} {rss} {posts} {seen} {polls}");
+        println!("{cpu} {wall} {rss} {written} {posts} {seen} {polls}");
     }
     Ok(())
+}
+
+/// A function that callgrind knows by its name: here begins, or ends, what is counted.
+#[inline(never)]
+fn mark() {
+    std::hint::black_box(());
 }
 
 /// Such a process, seen from outside. It ends when this is dropped.
@@ -62,12 +73,22 @@ pub(crate) struct Child {
 impl Child {
     /// Starts this program as another, and waits until it is ready.
     pub(crate) fn start(arguments: &[&str]) -> Result<Self, Failed> {
-        let mut process = Command::new(std::env::current_exe()?)
-            .arg("child")
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+        Self::start_under(&[], arguments)
+    }
+
+    /// The same, watched by another program.
+    pub(crate) fn start_under(tool: &[String], arguments: &[&str]) -> Result<Self, Failed> {
+        let this = std::env::current_exe()?;
+        let mut command = match tool {
+            [] => Command::new(this),
+            [program, options @ ..] => {
+                let mut command = Command::new(program);
+                command.args(options).arg(this);
+                command
+            }
+        };
+        let mut process =
+            command.arg("child").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (orders, answers) = (process.stdin.take(), process.stdout.take().ok_or("no output")?);
         let mut child = Self { process, orders, answers: BufReader::new(answers) };
         match child.line()?.as_str() {
@@ -93,11 +114,11 @@ impl Child {
         orders.flush()?;
         let line = self.line()?;
         let numbers: Vec<f64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-        let [cpu, wall, rss_mb, posts, seen, polls] = numbers[..] else {
+        let [cpu, wall, rss_mb, written, posts, seen, polls] = numbers[..] else {
             return Err(format!("cannot read '{line}'").into());
         };
         let counts = Counts { posts: posts as u64, seen: seen as u64, polls: polls as u64 };
-        Ok(Measured { cpu, wall, rss_mb, counts })
+        Ok(Measured { cpu, wall, rss_mb, written, counts })
     }
 }
 

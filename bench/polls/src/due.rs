@@ -1,6 +1,8 @@
 //! Many sources, few of them due: a thousand each minute, unchanged, among however many there are.
 
-use gleaner_core::time::Span;
+use gleaner::clock::Clock as _;
+use gleaner::store::Store;
+use gleaner_core::time::{Span, Time};
 
 use crate::Failed;
 use crate::child::{Counts, Program};
@@ -44,10 +46,28 @@ impl Due {
 
     /// The next group in its minute.
     async fn turn(&mut self) -> Result<(), Failed> {
+        self.advance();
+        self.poll().await
+    }
+
+    /// The next group's minute comes.
+    pub(crate) fn advance(&mut self) {
         let (pass, group) = (self.turns / self.groups, self.turns % self.groups);
         self.turns += 1;
         self.gleaner.clock.set(begin() + Span::from_mins(INTERVAL * pass as u64 + group as u64));
+    }
+
+    /// Polls the group whose minute it is.
+    pub(crate) async fn poll(&mut self) -> Result<(), Failed> {
         self.gleaner.poll(DUE).await
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.gleaner.store
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.gleaner.clock.now()
     }
 }
 

@@ -9,13 +9,16 @@
 mod api;
 mod bare;
 mod child;
+mod counters;
 mod database;
 mod due;
 mod grounds;
+mod growth;
 mod measure;
 mod report;
 mod rounds;
 mod soak;
+mod standing;
 mod subject;
 
 use std::path::Path;
@@ -30,6 +33,9 @@ Measures gleaner beside a bare loop.
   --api N     only how fast the API lists fifty of so many sources, beside a bare handler
   --soak N M  gleaner serve with so many sources, each polled every minute, for so many minutes
   --due N     only how much more 1,000 due sources cost among so many
+  --growth    how claims, minutes, memory and the database grow from 1,000 to 1,000,000 sources
+  --standing N  how soon gleaner serve is ready with so many sources, and what it takes while nothing is due
+  --counters  instructions, allocations, statements and bytes a poll, against the table; --counters update writes it
 ";
 
 fn main() -> ExitCode {
@@ -46,6 +52,12 @@ fn main() -> ExitCode {
             (Ok(sources), Ok(minutes)) => soak::run(sources, minutes),
             _ => Err("--soak takes two numbers".into()),
         },
+        ["--growth"] => growth::run(),
+        ["--standing", sources] => {
+            sources.parse().map_err(Into::into).and_then(standing::run).map(|it| report::judge(&it))
+        }
+        ["--counters"] => counters::run(false),
+        ["--counters", "update"] => counters::run(true),
         ["--due", sources] => sources.parse().map_err(Into::into).and_then(rounds::run_due).map(told),
         _ => {
             print!("{HELP}");
@@ -93,11 +105,15 @@ fn run_child(arguments: &[&str]) -> Result<(), Failed> {
             let ended = gleaner::cli::main(["gleaner", "serve"].map(Into::into), std::env::vars_os());
             if ended == ExitCode::SUCCESS { Ok(()) } else { Err("gleaner serve has failed".into()) }
         }
-        ["farm", feeds, entries, urls] => {
-            grounds::serve(feeds.parse()?, entries.parse()?, Path::new(urls))
-        }
+        ["farm", feeds, entries, urls] => grounds::serve(feeds.parse()?, entries.parse()?, Path::new(urls)),
         ["gleaner", urls, database] => runtime()?
             .block_on(async { child::obey(subject::Gleaner::open(&lines(urls)?, database).await?).await }),
+        ["pages", urls, database] => runtime()?.block_on(async {
+            child::obey(subject::Gleaner::open_pages(&lines(urls)?, database).await?).await
+        }),
+        ["growth", urls, database, sources] => {
+            runtime()?.block_on(growth::measure(&lines(urls)?, database, sources.parse()?))
+        }
         ["bare", urls, database] => {
             runtime()?.block_on(async { child::obey(bare::Bare::open(&lines(urls)?, database).await?).await })
         }

@@ -16,6 +16,13 @@ pub(crate) fn peak_rss_mb() -> Option<f64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
 }
 
+/// Bytes that this process has written so far, to files and connections; none where there is no `/proc`.
+pub(crate) fn bytes_written() -> f64 {
+    let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let written = io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok());
+    written.unwrap_or(0.0)
+}
+
 /// Allows itself as many open files as it may: ten thousand hosts in a few seconds leave as many idle connections.
 pub(crate) fn raise_file_limit() {
     let maximum = getrlimit(Resource::Nofile).maximum;

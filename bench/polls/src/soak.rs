@@ -10,6 +10,7 @@ use gleaner_core::time::Time;
 use sqlx::{Connection as _, Executor as _, Row as _, SqliteConnection};
 
 use crate::Failed;
+use crate::api::KEY;
 use crate::grounds::Grounds;
 use crate::measure::median;
 use crate::subject::source;
@@ -36,7 +37,7 @@ struct Look {
 }
 
 /// The process, which ends when this is dropped.
-struct Serving(Child);
+pub(crate) struct Serving(pub(crate) Child);
 
 impl Drop for Serving {
     fn drop(&mut self) {
@@ -53,7 +54,7 @@ pub(crate) fn run(sources: usize, minutes: u64) -> Result<bool, Failed> {
     let urls: Vec<String> = std::fs::read_to_string(&urls)?.lines().map(str::to_owned).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(fill(&database, &urls, sources))?;
-    let serving = Serving(serve(directory.path(), &database)?);
+    let serving = Serving(serve(directory.path(), &database, "127.0.0.1:0")?);
     let looks = runtime.block_on(look_on(&serving, &database, &grounds, minutes))?;
     let cpu = cpu_seconds(serving.0.id())?;
     report(sources, minutes, &looks, cpu)
@@ -75,13 +76,15 @@ async fn fill(database: &Path, urls: &[String], sources: usize) -> Result<(), Fa
     Ok(())
 }
 
-fn serve(home: &Path, database: &Path) -> Result<Child, Failed> {
+/// `gleaner serve`, listening there.
+pub(crate) fn serve(home: &Path, database: &Path, listen: &str) -> Result<Child, Failed> {
     let child = Command::new(std::env::current_exe()?)
         .args(["child", "serve"])
         .env_clear()
         .env("HOME", home)
         .env("GLEANER_STORE__URL", database)
-        .env("GLEANER_API__LISTEN", "127.0.0.1:0")
+        .env("GLEANER_API__LISTEN", listen)
+        .env("GLEANER_STORE__KEY", KEY)
         .env("GLEANER_FETCH__ALLOW_PRIVATE_NETWORKS", "[\"127.0.0.0/8\"]")
         .env("GLEANER_SOURCE__POLL_INTERVAL_MINUTES", "1")
         .env("GLEANER_SOURCE__MAX_ARTICLE_AGE_DAYS", "0")
@@ -118,9 +121,7 @@ async fn look_on(
 }
 
 async fn look(process: u32, connection: &mut SqliteConnection) -> Result<Look, Failed> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("the process has ended")?;
-    let rss_mb = rss.trim().trim_end_matches("kB").trim().parse::<f64>()? / 1024.0;
+    let rss_mb = rss_mb(process)?;
     let files = std::fs::read_dir(format!("/proc/{process}/fd"))?.count() as f64;
     let row = connection
         .fetch_one("SELECT (SELECT MIN(next_due) FROM hosts), (SELECT SUM(polls) FROM activity)")
@@ -131,8 +132,15 @@ async fn look(process: u32, connection: &mut SqliteConnection) -> Result<Look, F
     Ok(Look { rss_mb, files, lag: ((now - due) / 1000.0).max(0.0), polls })
 }
 
+/// The memory of a process that is resident now.
+pub(crate) fn rss_mb(process: u32) -> Result<f64, Failed> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("the process has ended")?;
+    Ok(rss.trim().trim_end_matches("kB").trim().parse::<f64>()? / 1024.0)
+}
+
 /// CPU seconds of a process, by the system's usual hundredths.
-fn cpu_seconds(process: u32) -> Result<f64, Failed> {
+pub(crate) fn cpu_seconds(process: u32) -> Result<f64, Failed> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let after = stat.rsplit_once(')').ok_or("no such process")?.1;
     let ticks: Vec<f64> =

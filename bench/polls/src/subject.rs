@@ -8,6 +8,7 @@ use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, Outside};
 use gleaner::store::{HostKey, NewSource, Options, SourceSettings, Store, open};
 use gleaner_core::link;
+use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
 
 use crate::Failed;
@@ -66,6 +67,19 @@ impl Gleaner {
     pub(crate) async fn open(urls: &[String], database: &str) -> Result<Self, Failed> {
         let mut gleaner = Self::create(database).await?;
         gleaner.add(urls.iter().map(|url| source(url, begin()))).await?;
+        gleaner.feeds = urls.len();
+        Ok(gleaner)
+    }
+
+    /// With the index pages beside these feeds as sources, all due at once.
+    pub(crate) async fn open_pages(urls: &[String], database: &str) -> Result<Self, Failed> {
+        let mut gleaner = Self::create(database).await?;
+        let index = |url: &String| {
+            let mut index = source(&url.replace("/feed/", "/index/").replace(".xml", ""), begin());
+            index.settings.kind = Kind::Watchlist;
+            index
+        };
+        gleaner.add(urls.iter().map(index)).await?;
         gleaner.feeds = urls.len();
         Ok(gleaner)
     }

@@ -96,23 +96,27 @@ struct Lately {
     started: Time,
     at: Time,
     polls: u64,
+    /// Polls an hour, as a mean over [`LATELY`].
+    rate: f64,
     late: (u64, f64),
 }
 
+/// Sources of one interval are polled in bursts, so that the rate of a moment says nothing.
+const LATELY: Span = Span::from_mins(5);
+
 impl Lately {
     fn new(now: Time) -> Self {
-        Self { started: now, at: now, polls: 0, late: (0, 0.0) }
+        Self { started: now, at: now, polls: 0, rate: 0.0, late: (0, 0.0) }
     }
 
     fn worker(&mut self, service: &Service, role: Role, now: Time) -> Worker {
         let metrics: &Metrics = &service.metrics;
         let (polls, late) = (metrics.polls(), metrics.due_lag_seconds.total());
-        let hours = now.since(self.at).as_millis() as f64 / 3_600_000.0;
-        let rate = if hours > 0.0 { polls.saturating_sub(self.polls) as f64 / hours } else { 0.0 };
+        let rate = self.rate(polls, now);
         let begun = late.0.saturating_sub(self.late.0);
         let due_lag = (begun > 0).then(|| Span::from_secs(1).scale((late.1 - self.late.1) / begun as f64));
         let started_at = self.started;
-        *self = Self { started: self.started, at: now, polls, late };
+        *self = Self { started: self.started, at: now, polls, rate, late };
         Worker {
             name: service.name.clone(),
             role: role.name().to_owned(),
@@ -126,6 +130,17 @@ impl Lately {
             due_lag,
             network_down_since: metrics.network_down_since(),
         }
+    }
+
+    /// The rate with what was polled since the last time: the mean of all at first, later a mean that forgets.
+    fn rate(&self, polls: u64, now: Time) -> f64 {
+        let passed = now.since(self.at).as_millis() as f64;
+        if passed == 0.0 {
+            return self.rate;
+        }
+        let latest = polls.saturating_sub(self.polls) as f64 * 3_600_000.0 / passed;
+        let weight = passed / now.since(self.started).min(LATELY).as_millis().max(1) as f64;
+        self.rate + weight.min(1.0) * (latest - self.rate)
     }
 }
 
@@ -143,6 +158,26 @@ pub(super) fn process_name() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_that_of_the_last_minutes() {
+        let at = |seconds: i64| Time::from_millis(seconds * 1000);
+        let mut lately = Lately::new(at(0));
+        let mut told = |polls: u64, seconds: i64| {
+            let rate = lately.rate(polls, at(seconds));
+            (lately.polls, lately.rate, lately.at) = (polls, rate, at(seconds));
+            rate.round() as u64
+        };
+        // Five a minute, all at once.
+        assert_eq!(told(5, 15), 1200);
+        assert_eq!([told(5, 30), told(5, 45), told(5, 60)], [600, 400, 300]);
+        for minute in 1..60 {
+            told(5 + 5 * minute as u64, minute * 60 + 15);
+        }
+        assert!((200..400).contains(&told(300, 3600)), "in whatever moment one looks");
+        assert_eq!(told(300, 3600), told(300, 3600), "no time, no change");
+        assert_eq!(told(300, 4000), 0, "what was before is forgotten");
+    }
 
     #[test]
     fn no_two_are_called_the_same() {

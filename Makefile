@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals year clean fuzz hostile hostile-urls hostile-bodies rebinding scale
+.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals counters growth flame year clean fuzz hostile hostile-urls hostile-bodies rebinding scale
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -69,8 +69,20 @@ fuzz: ## Each fuzz target RUNS times (5,000,000); needs cargo-fuzz; ends with on
 scale: ## Workers, API nodes, PostgreSQL and NATS as processes, in trouble for 300 rounds (ROUNDS=n), and 4 workers against 1
 	SCALE_ROUNDS=$(or $(ROUNDS),300) SCALE_THROUGHPUT=1 cargo test --release --locked --package gleaner --test gleaner -- --nocapture --test-threads 1 scale::
 
-bench: ## What polls cost, in CPU seconds, beside a bare loop: cold, unchanged, one new entry
+bench: ## What polls cost, in CPU seconds, beside a bare loop; with slow servers; and while nothing is due
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml
+	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --latency
+	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --standing
+	$(MAKE) --no-print-directory bench-api
+
+counters: ## Instructions, allocations, statements and bytes a poll, against bench/polls/counters.tsv (UPDATE=1 writes it)
+	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --counters $(if $(UPDATE),update)
+
+growth: ## Claims, minutes, memory and databases from 1,000 to 1,000,000 sources, on both databases
+	scripts/with-postgres cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --growth
+
+flame: ## A flame graph of each hot path, in docs/flames; needs perf and inferno
+	scripts/flame
 
 soak: ## SOURCES (100,000) polled every minute for MINUTES (60): memory, files and lateness must stay flat; a line of JSON
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --soak $(or $(SOURCES),100000) $(or $(MINUTES),60)

@@ -19,8 +19,8 @@ pub(crate) struct Grounds {
 }
 
 /// Serves until its input ends.
-pub(crate) fn serve(feeds: u32, entries: u32, urls: &Path) -> Result<(), Failed> {
-    let farm = Farm::start(Options { feeds, entries, ..Options::default() })?;
+pub(crate) fn serve(options: Options, urls: &Path) -> Result<(), Failed> {
+    let farm = Farm::start(options)?;
     std::fs::write(urls, farm.urls().join("\n"))?;
     println!("ready");
     println!("{}", farm.control());
@@ -31,15 +31,16 @@ pub(crate) fn serve(feeds: u32, entries: u32, urls: &Path) -> Result<(), Failed>
 impl Grounds {
     /// Starts a farm, which writes its URLs to a file, one a line.
     pub(crate) fn start(feeds: u32, urls: &Path) -> Result<Self, Failed> {
-        Self::with_entries(feeds, Options::default().entries, urls)
+        Self::with(&Options { feeds, ..Options::default() }, urls)
     }
 
-    /// The same with so many entries in a feed, about.
-    pub(crate) fn with_entries(feeds: u32, entries: u32, urls: &Path) -> Result<Self, Failed> {
-        let (count, each) = (feeds.to_string(), entries.to_string());
-        let mut process = Child::start(&["farm", &count, &each, &urls.display().to_string()])?;
+    /// The same with other entries, or slower.
+    pub(crate) fn with(options: &Options, urls: &Path) -> Result<Self, Failed> {
+        let [feeds, entries, latency] =
+            [u64::from(options.feeds), options.entries.into(), options.latency_ms].map(|n| n.to_string());
+        let mut process = Child::start(&["farm", &feeds, &entries, &latency, &urls.display().to_string()])?;
         let control = process.line()?;
-        let mut grounds = Self { _process: process, control, feeds: feeds.into(), entries: 0 };
+        let mut grounds = Self { _process: process, control, feeds: options.feeds.into(), entries: 0 };
         grounds.entries = number(&grounds.ask("/expected")?, "entries")?;
         Ok(grounds)
     }

@@ -34,7 +34,8 @@ Measures gleaner beside a bare loop.
   --soak N M  gleaner serve with so many sources, each polled every minute, for so many minutes
   --due N     only how much more 1,000 due sources cost among so many
   --growth    how claims, minutes, memory and the database grow from 1,000 to 1,000,000 sources
-  --standing N  how soon gleaner serve is ready with so many sources, and what it takes while nothing is due
+  --standing  how soon gleaner serve is ready with very many sources, and what it takes while nothing is due
+  --latency   how long a round takes where every answer is held back, against what is possible
   --counters  instructions, allocations, statements and bytes a poll, against the table; --counters update writes it
 ";
 
@@ -53,9 +54,8 @@ fn main() -> ExitCode {
             _ => Err("--soak takes two numbers".into()),
         },
         ["--growth"] => growth::run(),
-        ["--standing", sources] => {
-            sources.parse().map_err(Into::into).and_then(standing::run).map(|it| report::judge(&it))
-        }
+        ["--standing"] => standing::run().map(|it| report::judge(&it)),
+        ["--latency"] => rounds::run_slow().map(|it| report::judge(&[it])),
         ["--counters"] => counters::run(false),
         ["--counters", "update"] => counters::run(true),
         ["--due", sources] => sources.parse().map_err(Into::into).and_then(rounds::run_due).map(told),
@@ -105,7 +105,13 @@ fn run_child(arguments: &[&str]) -> Result<(), Failed> {
             let ended = gleaner::cli::main(["gleaner", "serve"].map(Into::into), std::env::vars_os());
             if ended == ExitCode::SUCCESS { Ok(()) } else { Err("gleaner serve has failed".into()) }
         }
-        ["farm", feeds, entries, urls] => grounds::serve(feeds.parse()?, entries.parse()?, Path::new(urls)),
+        ["farm", feeds, entries, latency, urls] => {
+            let (feeds, entries, latency_ms) = (feeds.parse()?, entries.parse()?, latency.parse()?);
+            grounds::serve(
+                farm::Options { feeds, entries, latency_ms, ..Default::default() },
+                Path::new(urls),
+            )
+        }
         ["gleaner", urls, database] => runtime()?
             .block_on(async { child::obey(subject::Gleaner::open(&lines(urls)?, database).await?).await }),
         ["pages", urls, database] => runtime()?.block_on(async {

@@ -15,7 +15,7 @@ struct Limit {
     most: Option<f64>,
 }
 
-const LIMITS: [Limit; 14] = [
+const LIMITS: [Limit; 15] = [
     at_least("cold_ratio", 0.8),
     at_least("unchanged_ratio", 0.8),
     at_least("one_new_ratio", 0.8),
@@ -28,6 +28,7 @@ const LIMITS: [Limit; 14] = [
     at_most("due_ratio_100k", 1.35),
     at_least("api_ratio", 0.25),
     at_most("api_p99_ms", 10.0),
+    at_most("slow_ratio", 1.15),
     at_most("ready_ms", 200.0),
     at_most("idle_percent_of_core", 0.5),
     at_most("idle_rss_mb", 60.0),

@@ -1,5 +1,6 @@
 //! Who runs which round when, and what must be true afterwards.
 
+use farm::Options;
 use tempfile::TempDir;
 
 use crate::Failed;
@@ -7,6 +8,8 @@ use crate::child::{Child, Counts, Measured};
 use crate::due::{DUE, MINUTES};
 use crate::grounds::Grounds;
 use crate::measure::median;
+use crate::report::Figure;
+use crate::subject::config;
 
 /// How often everything is repeated.
 const REPETITIONS: usize = 3;
@@ -127,6 +130,23 @@ fn run_one(farm: &Grounds, child: &mut Child, round: Round) -> Result<(Measured,
         return Err(format!("{}: {:?} are stored, not {wanted:?}", round.name(), measured.counts).into());
     }
     Ok((measured, farm_cpu))
+}
+
+/// Feeds and milliseconds of a round whose answers are held back.
+const SLOW: (u32, u64) = (4000, 50);
+
+/// How much longer a round takes than its answers are held back, with as many at once as may be.
+pub(crate) fn run_slow() -> Result<Figure, Failed> {
+    let directory = TempDir::new()?;
+    let place = |name: &str| directory.path().join(name).display().to_string();
+    let (feeds, latency_ms) = SLOW;
+    let farm = Grounds::with(&Options { feeds, latency_ms, ..Options::default() }, place("urls").as_ref())?;
+    let mut gleaner = Child::start(&["gleaner", &place("urls"), &place("gleaner.db")])?;
+    run_one(&farm, &mut gleaner, Round::Cold)?;
+    let wall = run_one(&farm, &mut gleaner, Round::Unchanged)?.0.wall;
+    let least = f64::from(feeds) / f64::from(config()?.fetch.concurrency) * latency_ms as f64 / 1000.0;
+    eprintln!("{feeds} feeds, each after {latency_ms} ms: {wall:.2} s; the limit allows {least:.2} s");
+    Ok(("slow_ratio".to_owned(), wall / least))
 }
 
 /// How much more a minute with a thousand due sources costs where there are so many in all.

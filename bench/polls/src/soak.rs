@@ -50,7 +50,8 @@ impl Drop for Serving {
 pub(crate) fn run(sources: usize, minutes: u64) -> Result<bool, Failed> {
     let directory = tempfile::tempdir()?;
     let (urls, database) = (directory.path().join("urls"), directory.path().join("gleaner.db"));
-    let grounds = Grounds::with_entries(FEEDS, ENTRIES, &urls)?;
+    let grounds =
+        Grounds::with(&farm::Options { feeds: FEEDS, entries: ENTRIES, ..Default::default() }, &urls)?;
     let urls: Vec<String> = std::fs::read_to_string(&urls)?.lines().map(str::to_owned).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(fill(&database, &urls, sources))?;

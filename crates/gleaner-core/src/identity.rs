@@ -4,8 +4,9 @@
 //! its content. What was seen stays seen, stored or not. Absent on purpose: turning HTML into text, which a
 //! caller's function does, and only for entries that need it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::Xxh3Default;
@@ -162,11 +163,11 @@ pub fn sift(
     now: Time,
     text: impl Fn(&Entry) -> String,
 ) -> Sifted {
-    let guids = count(entries.iter().map(|entry| own_guid(entry).map(guid_key)));
-    let mut sifter = Sifter::new(known, filter, now, text);
-    let keys: Vec<Option<i64>> =
-        entries.iter().map(|entry| own_guid(entry).map(guid_key).filter(|key| guids[key] == 1)).collect();
-    sifter.present = keys.iter().flatten().copied().collect();
+    let keys: Vec<Option<i64>> = entries.iter().map(|entry| own_guid(entry).map(guid_key)).collect();
+    let guids = count(keys.iter().copied());
+    let once = |key: Option<i64>| key.filter(|key| guids[key] == 1);
+    let keys: Vec<Option<i64>> = keys.into_iter().map(once).collect();
+    let mut sifter = Sifter::new(known, guids, filter, now, text);
     // Links matter only where no guid decides; a known guid's link stands in its row.
     let links: Vec<Option<i64>> = entries
         .iter()
@@ -193,23 +194,27 @@ fn own_guid(entry: &Entry) -> Option<&str> {
     entry.guid.as_deref().map(str::trim).filter(|guid| !guid.is_empty())
 }
 
-fn count(keys: impl Iterator<Item = Option<i64>>) -> HashMap<i64, u32> {
-    let mut counts = HashMap::new();
+fn count(keys: impl Iterator<Item = Option<i64>>) -> Map<u32> {
+    let mut counts = Map::default();
     for key in keys.flatten() {
         *counts.entry(key).or_insert(0) += 1;
     }
     counts
 }
 
+/// Keys are hashes already, but whoever writes a feed can choose some of their bits.
+type Map<T> = std::collections::HashMap<i64, T, RandomState>;
+
 struct Sifter<'a, T> {
-    by_key: HashMap<i64, &'a Seen>,
-    by_link: HashMap<i64, Vec<&'a Seen>>,
+    by_key: Map<&'a Seen>,
+    /// In the order of links.
+    by_link: Vec<(i64, &'a Seen)>,
     /// Content met so far, and the key it belongs to.
-    contents: HashMap<i64, i64>,
-    /// Guids that occur once in this document.
-    present: HashSet<i64>,
+    contents: Map<i64>,
+    /// How often each guid occurs in this document.
+    guids: Map<u32>,
     /// Keys that this document has.
-    met: HashSet<i64>,
+    met: HashSet<i64, RandomState>,
     filter: &'a Filter,
     now: Time,
     text: T,
@@ -217,19 +222,15 @@ struct Sifter<'a, T> {
 }
 
 impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
-    fn new(known: &'a [Seen], filter: &'a Filter, now: Time, text: T) -> Self {
-        let mut by_link: HashMap<i64, Vec<&Seen>> = HashMap::new();
-        for row in known {
-            if let Some(link) = row.link {
-                by_link.entry(link).or_default().push(row);
-            }
-        }
+    fn new(known: &'a [Seen], guids: Map<u32>, filter: &'a Filter, now: Time, text: T) -> Self {
+        let mut by_link: Vec<_> = known.iter().filter_map(|row| Some((row.link?, row))).collect();
+        by_link.sort_by_key(|(link, _)| *link);
         Self {
             by_key: known.iter().map(|row| (row.key, row)).collect(),
             by_link,
             contents: known.iter().map(|row| (row.content, row.key)).collect(),
-            present: HashSet::new(),
-            met: HashSet::with_capacity(known.len()),
+            guids,
+            met: HashSet::with_capacity_and_hasher(known.len(), RandomState::default()),
             filter,
             now,
             text,
@@ -265,9 +266,11 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
 
     /// The row that a link leads to, unless a guid it had before stands in this document for another entry.
     fn known_by_link(&self, link: i64) -> Option<&'a Seen> {
-        let rows = self.by_link.get(&link)?;
-        let free = rows.iter().all(|row| !self.present.contains(&row.key) && !self.met.contains(&row.key));
-        rows.iter().copied().filter(|_| free).max_by_key(|row| (row.key == link, row.post_id))
+        let start = self.by_link.partition_point(|(other, _)| *other < link);
+        let rows = self.by_link[start..].iter().take_while(|(other, _)| *other == link).map(|(_, row)| *row);
+        let taken = |row: &Seen| self.guids.get(&row.key) == Some(&1) || self.met.contains(&row.key);
+        let free = !rows.clone().any(taken);
+        rows.filter(|_| free).max_by_key(|row| (row.key == link, row.post_id))
     }
 
     fn take_known(&mut self, entry: Entry, row: &Seen, key: i64) {

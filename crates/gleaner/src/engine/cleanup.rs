@@ -1,4 +1,4 @@
-//! What is too old goes, at the start of a tick, in batches that hold nobody up.
+//! What is too old goes, a batch at the start of each tick until nothing is left, so that it holds nobody up.
 
 use gleaner_core::time::{Span, Time};
 
@@ -9,8 +9,6 @@ use crate::store::{Cleaned, Cleanup, StoreError};
 const EVERY: Span = Span::from_mins(10);
 /// Rows of each kind in one transaction.
 const BATCH: u32 = 1000;
-/// Transactions in one tick; the rest waits for the next.
-const BATCHES: u32 = 20;
 /// An entry is forgotten so long after the first document that no longer has it.
 const KEEP_SEEN: Span = Span::from_days(90);
 
@@ -19,19 +17,20 @@ const KEEP_ACTIVITY: Span = Span::from_days(40);
 /// Answers to requests that must not be carried out twice are kept so long.
 const KEEP_ANSWERS: Span = Span::from_days(1);
 
-/// Remembers when it last cleaned up.
+/// Remembers when it last found nothing more to clean up.
 #[derive(Debug, Default)]
 pub(super) struct Cleaner {
     last: Option<Time>,
+    more: bool,
 }
 
 impl Cleaner {
     /// Cleans up where it is time to.
     pub(super) async fn run(&mut self, cx: &Context, now: Time) -> Result<(), StoreError> {
-        if self.last.is_some_and(|last| last <= now && now.since(last) < EVERY) {
+        if !self.more && self.last.is_some_and(|last| last <= now && now.since(last) < EVERY) {
             return Ok(());
         }
-        self.last = Some(now);
+        (self.last, self.more) = (Some(now), false);
         let source = &cx.config.source;
         let cleanup = Cleanup {
             articles_before: source.max_article_age.map(|age| now - age),
@@ -44,15 +43,11 @@ impl Cleaner {
             batch: BATCH,
         };
         cx.store.forget_access(now, now - KEEP_ANSWERS).await?;
-        for _ in 0..BATCHES {
-            let cleaned = cx.store.clean_up(&cleanup).await?;
-            if cleaned != Cleaned::default() {
-                tracing::debug!(?cleaned, "cleaned up");
-            }
-            if !cleaned.more {
-                break;
-            }
+        let cleaned = cx.store.clean_up(&cleanup).await?;
+        if cleaned != Cleaned::default() {
+            tracing::debug!(?cleaned, "cleaned up");
         }
+        self.more = cleaned.more;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use gleaner_core::time::{Span, Time};
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::super::{EXPLAIN, PLAN_COLUMN};
+use super::super::{EXPLAIN, PLAN_COLUMN, SKIP_LOCKED};
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
 use super::packed::select_listed;
@@ -21,6 +21,8 @@ const LONG: u32 = 10;
 const POLLS_SPREAD: &str = "polls_spread_at";
 /// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
+/// What whoever cleans up has locked, in `meta`.
+const CLEANING: &str = "cleaning";
 
 #[async_trait]
 impl Upkeep for Sql {
@@ -145,6 +147,9 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
 async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     let batch = i64::from(cleanup.batch);
     let mut cleaned = Cleaned::default();
+    if !is_alone(tx).await? {
+        return Ok(cleaned);
+    }
     if let Some(before) = cleanup.articles_before {
         cleaned.articles = delete_articles(tx, before, batch).await?;
     }
@@ -163,10 +168,18 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     cleaned.events = delete_events(tx, cleanup.events_before, batch).await?;
     cleaned.deliveries = trim_deliveries(tx, cleanup.events_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
-    cleaned.more = [cleaned.articles, cleaned.posts, cleaned.seen, cleaned.events, cleaned.deliveries]
-        .into_iter()
-        .any(full);
+    let Cleaned { articles, posts, seen, polls, events, deliveries, .. } = cleaned;
+    cleaned.more = [articles, posts, seen, polls, events, deliveries].into_iter().any(full);
     Ok(cleaned)
+}
+
+/// Whether no other worker cleans up at this moment: two would only wait for each other's rows.
+async fn is_alone(tx: &mut Tx) -> sqlx::Result<bool> {
+    let mut query = Query::new("INSERT INTO meta (name, value) VALUES (");
+    query.push_bind(CLEANING).push(", '') ON CONFLICT DO NOTHING").build().execute(&mut **tx).await?;
+    let mut query = Query::new("SELECT 1 FROM meta WHERE name = ");
+    query.push_bind(CLEANING).push(SKIP_LOCKED);
+    Ok(query.build().fetch_optional(&mut **tx).await?.is_some())
 }
 
 fn push_old_posts(query: &mut Query, before: Time, batch: i64) {

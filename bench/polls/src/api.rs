@@ -70,11 +70,7 @@ pub(crate) fn run(sources: usize) -> Result<Vec<Figure>, Failed> {
 }
 
 async fn start(database: &str, sources: usize) -> Result<(SocketAddr, String), Failed> {
-    let max_connections = std::env::var("READERS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(Options::new(database).max_connections);
-    let store = open(&Options { max_connections, ..Options::new(database) }).await?;
+    let store = open(&Options::new(database)).await?;
     let all: Vec<_> =
         (0..sources).map(|n| source(&format!("https://h{n}.example/feed.xml"), begin())).collect();
     for some in all.chunks(1000) {

@@ -112,10 +112,10 @@ fn run_child(arguments: &[&str]) -> Result<(), Failed> {
                 Path::new(urls),
             )
         }
-        ["gleaner", urls, database] => runtime()?
-            .block_on(async { child::obey(subject::Gleaner::open(&lines(urls)?, database).await?).await }),
-        ["pages", urls, database] => runtime()?.block_on(async {
-            child::obey(subject::Gleaner::open_pages(&lines(urls)?, database).await?).await
+        [part @ ("gleaner" | "pages"), urls, database, at_once] => runtime()?.block_on(async {
+            let urls = lines(urls)?;
+            let sources = if part == "pages" { subject::indexes(&urls) } else { subject::feeds(&urls) };
+            child::obey(subject::Gleaner::open(sources, database, at_once).await?).await
         }),
         ["growth", urls, database, sources] => {
             runtime()?.block_on(growth::measure(&lines(urls)?, database, sources.parse()?))

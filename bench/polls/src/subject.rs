@@ -27,9 +27,14 @@ pub(crate) fn begin() -> Time {
 
 /// The defaults, with the farm's addresses allowed and no entry too old.
 pub(crate) fn config() -> Result<Config, Failed> {
+    config_with(&[])
+}
+
+/// The same with other settings.
+fn config_with(others: &[&str]) -> Result<Config, Failed> {
     let set = |assignment: &str| Flag { name: "bench".into(), assignment: assignment.into() };
-    let flags =
-        vec![set("fetch.allow_private_networks=[\"127.0.0.0/8\"]"), set("source.max_article_age_days=0")];
+    let ours = ["fetch.allow_private_networks=[\"127.0.0.0/8\"]", "source.max_article_age_days=0"];
+    let flags = ours.iter().chain(others).map(|assignment| set(assignment)).collect();
     let env = std::iter::once(("HOME".to_owned(), "/nowhere".to_owned())).collect();
     let inputs = Inputs { file: None, env, flags, read: &|path| std::fs::read_to_string(path) };
     Ok(Config::load(&inputs).map_err(|errors| errors.to_string())?.config)
@@ -46,9 +51,12 @@ pub(crate) struct Gleaner {
 impl Gleaner {
     /// Over a new file, without sources.
     pub(crate) async fn create(database: &str) -> Result<Self, Failed> {
+        Self::with(database, config()?).await
+    }
+
+    async fn with(database: &str, config: Config) -> Result<Self, Failed> {
         let store = open(&Options::new(database)).await?;
         let clock = Arc::new(ManualClock::new(begin()));
-        let config = config()?;
         let context = Context {
             store: Arc::clone(&store),
             fetcher: Fetcher::new(&config.fetch, &Outside::default())?,
@@ -63,24 +71,12 @@ impl Gleaner {
         Ok(Self { database: database.to_owned(), store, clock, engine, feeds: 0 })
     }
 
-    /// With these sources, all due at once.
-    pub(crate) async fn open(urls: &[String], database: &str) -> Result<Self, Failed> {
-        let mut gleaner = Self::create(database).await?;
-        gleaner.add(urls.iter().map(|url| source(url, begin()))).await?;
-        gleaner.feeds = urls.len();
-        Ok(gleaner)
-    }
-
-    /// With the index pages beside these feeds as sources, all due at once.
-    pub(crate) async fn open_pages(urls: &[String], database: &str) -> Result<Self, Failed> {
-        let mut gleaner = Self::create(database).await?;
-        let index = |url: &String| {
-            let mut index = source(&url.replace("/feed/", "/index/").replace(".xml", ""), begin());
-            index.settings.kind = Kind::Watchlist;
-            index
-        };
-        gleaner.add(urls.iter().map(index)).await?;
-        gleaner.feeds = urls.len();
+    /// With these sources, all due at once; so many are asked at once.
+    pub(crate) async fn open(sources: Vec<NewSource>, database: &str, at_once: &str) -> Result<Self, Failed> {
+        let config = config_with(&[&format!("fetch.concurrency={at_once}")])?;
+        let mut gleaner = Self::with(database, config).await?;
+        gleaner.feeds = sources.len();
+        gleaner.add(sources.into_iter()).await?;
         Ok(gleaner)
     }
 
@@ -112,6 +108,21 @@ impl Program for Gleaner {
     async fn counts(&self) -> Result<Counts, Failed> {
         database::counts(&self.database).await
     }
+}
+
+/// The feeds at these addresses.
+pub(crate) fn feeds(urls: &[String]) -> Vec<NewSource> {
+    urls.iter().map(|url| source(url, begin())).collect()
+}
+
+/// The index pages beside them.
+pub(crate) fn indexes(urls: &[String]) -> Vec<NewSource> {
+    let index = |url: &String| {
+        let mut index = source(&url.replace("/feed/", "/index/").replace(".xml", ""), begin());
+        index.settings.kind = Kind::Watchlist;
+        index
+    };
+    urls.iter().map(index).collect()
 }
 
 pub(crate) fn source(url: &str, next_poll_at: Time) -> NewSource {

@@ -1,5 +1,7 @@
 //! Writes that fail, and writes that take their time.
 
+use std::time::Duration;
+
 use gleaner::service::{BulkAction, BulkOf};
 use sqlx::{Connection as _, Executor as _};
 
@@ -61,8 +63,17 @@ async fn fails_for_a_while(db: &Database, trap: &Trap) {
     super::until(async || site.farm.requests() > asked + 8, || "nobody polls any more".to_owned()).await;
     assert_eq!(db.count("posts").await, posts);
     db.behind_its_back(trap.undo).await;
-    // One may have been refused, and that it was taken: it would be tried again in an hour.
-    polled_by_hand(&site, (1..=12).collect()).await;
+    // One may just have been refused, and that it was is taken now: it would be tried again in an hour.
+    let insisting = async {
+        loop {
+            polled_by_hand(&site, (1..=12).collect()).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::select! {
+        () = site.publishes(2) => {}
+        () = insisting => {}
+    }
     site.agrees().await;
 }
 

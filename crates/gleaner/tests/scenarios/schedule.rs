@@ -73,7 +73,8 @@ async fn hosts_are_polled_in_parallel(db: Database) {
 
 async fn tick_never_blocks_the_runtime(db: Database) {
     let mut world = World::new(db, &[]).await;
-    world.answer("/feed", Answer::feed(&["one"]));
+    // Too large to be read where it arrives.
+    world.answer("/feed", Answer::feed(&[&"one ".repeat(50_000)]));
     let id = world.add("a.test", "/feed").await;
     // Parsing that keeps a processor busy for a while.
     world.readers(|readers| {

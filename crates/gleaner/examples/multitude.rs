@@ -67,13 +67,13 @@ fn rows(wanted: &Wanted) -> Vec<String> {
         format!(
             "INSERT INTO hosts (id, name, next_due) SELECT n, 'h' || n || '.example', \
              CASE WHEN n % {every} = 0 AND n / {every} <= {due} THEN {at} - n % 60000 ELSE {later} + n END \
-             FROM generate_series(1, {hosts}) n"
+             FROM generate_series(1::bigint, {hosts}) n"
         ),
         format!(
             "INSERT INTO sources (id, collection_id, url, canonical_url, kind, full_content, backfill, ignore_robots, \
              version, created_at, updated_at) SELECT n, 1, 'https://h' || (n + 2) / 3 || '.example/' || n, \
              'h' || (n + 2) / 3 || '.example/' || n, 'feed', false, true, false, 1, {old}, {old} \
-             FROM generate_series(1, {sources}) n"
+             FROM generate_series(1::bigint, {sources}) n"
         ),
         format!(
             "INSERT INTO source_state (source_id, host_id, fence, next_poll_at, status, enabled, consecutive_failures, \
@@ -81,12 +81,12 @@ fn rows(wanted: &Wanted) -> Vec<String> {
              CASE WHEN n % 3 = 1 AND (n + 2) / 3 % {every} = 0 AND (n + 2) / 3 / {every} <= {due} \
              THEN {at} - (n + 2) / 3 % 60000 ELSE {later} + n END, \
              CASE WHEN n % 100 = 0 THEN 'failing' ELSE 'healthy' END, true, 0, 0, 0, false \
-             FROM generate_series(1, {sources}) n"
+             FROM generate_series(1::bigint, {sources}) n"
         ),
         format!(
             "INSERT INTO posts (source_id, guid, content_hash, created_at, updated_at, body) SELECT n % {sources} + 1, n, \
              decode(md5(n::text) || md5((-n)::text), 'hex'), {old} + n * 5184, {old} + n * 5184, 'A post of ' || n \
-             FROM generate_series(1, {posts}) n"
+             FROM generate_series(1::bigint, {posts}) n"
         ),
         "SET session_replication_role = DEFAULT".to_owned(),
         "VACUUM ANALYZE".to_owned(),

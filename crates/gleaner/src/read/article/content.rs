@@ -101,10 +101,11 @@ fn by_paragraphs(page: &Source<'_>, of_article: bool) -> Option<Content> {
     told(&block, page)
 }
 
-/// Makes the addresses of an element absolute.
+/// Makes the addresses of an element absolute. White space around one is the parser's to take off, which knows what is
+/// white to a browser: behind a space that does not break, `javascript:` is a path.
 fn make_absolute(node: &NodeRef<'_>, base: &Url) {
     for name in ["href", "src"] {
-        if let Some(url) = node.attr(name).and_then(|value| base.join(value.trim()).ok()) {
+        if let Some(url) = node.attr(name).and_then(|value| base.join(&value).ok()) {
             node.set_attr(name, url.as_str());
         }
     }

@@ -166,7 +166,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     let request = request(&inner.vault, source, many).map_err(|fault| fault.into_failure(None))?;
     let now = inner.cx.clock.now();
     if heeds_robots(source) {
-        inner.cx.fetcher.allowed(&request.url, now).await.map_err(Failure::from)?;
+        inner.cx.fetcher.allowed(&request.url, now).await?;
     }
     let response = inner.cx.fetcher.fetch(&request, now).await.map_err(Failure::from)?;
     let retry_after = response.hints.retry_after;

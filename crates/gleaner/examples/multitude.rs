@@ -15,8 +15,8 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 const SOURCES_PER_HOST: u64 = 3;
-/// Tables that must never be read from end to end.
-const LARGE: [&str; 5] = ["hosts", "sources", "source_state", "posts", "seen"];
+/// Tables that must never be read from end to end; the others are empty here.
+const LARGE: [&str; 4] = ["hosts", "sources", "source_state", "posts"];
 const PAGE: u32 = 50;
 /// Posts that one step of a clean-up deletes.
 const STEP: u32 = 1000;

@@ -246,8 +246,10 @@ pub(super) fn not_found(id: i64) -> StoreError {
 pub(super) fn list(mut query: Query, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Query {
     // By the table whose index leads to what is looked for, so that nothing is sorted.
     let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
-    let id = if by_setting { "s.id" } else { "t.source_id" };
+    let (id, other) = if by_setting { ("s.id", "t.source_id") } else { ("t.source_id", "s.id") };
     query.push(format!(" WHERE {id} > ")).push_bind(after.unwrap_or(0));
+    // Both tables by their own index from there on: PostgreSQL may merge them, the other one from its beginning.
+    query.push(format!(" AND {other} > ")).push_bind(after.unwrap_or(0));
     push_filter(&mut query, filter);
     query.push(format!(" ORDER BY {id} LIMIT ")).push(i64::from(limit));
     end_sources(&mut query);

@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals counters growth flame year clean fuzz hostile hostile-urls hostile-bodies rebinding scale
+.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals counters growth flame multitude year clean fuzz hostile hostile-urls hostile-bodies rebinding scale
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -93,6 +93,9 @@ bench-api: ## How fast the API lists 50 of 100,000 sources, beside a bare handle
 bench-claim: ## What a claim costs: 1,000 due among 1,000,000 sources, on both databases
 	cargo run --release --locked --example claim_cost -- --sources 1000000
 	scripts/with-postgres bash -c 'cargo run --release --locked --example claim_cost -- --sources 1000000 --store "$$TEST_POSTGRES"'
+
+multitude: ## 10,000,000 sources and posts on PostgreSQL (SOURCES, POSTS): claims by 4 workers, lists, clean-up, plans; 15 GB of disk
+	scripts/with-postgres bash -c 'cargo run --release --locked --package gleaner --example multitude -- --store "$$TEST_POSTGRES" --sources $(or $(SOURCES),10000000) --posts $(or $(POSTS),10000000)'
 
 bench-rivals: ## Half a year of the polling rules of other readers, in the world of `gleaner simulate`
 	cargo run --release --locked --quiet --manifest-path bench/rivals/Cargo.toml

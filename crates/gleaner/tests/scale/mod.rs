@@ -62,11 +62,14 @@ async fn many_processes_lose_nothing_and_ask_nobody_twice() {
     }
     site.apis_are_ready().await;
     let begun = Instant::now();
-    let mut takeover = Duration::ZERO;
+    let mut takeovers: BTreeMap<String, u64> = BTreeMap::new();
     for round in 0..rounds {
         site.farm.publish(ENTRIES);
         let trouble = ALL[round % ALL.len()];
-        takeover = takeover.max(make(&mut site, trouble, round % WORKERS).await);
+        if let Some(takeover) = make(&mut site, trouble, round % WORKERS).await {
+            let longest = takeovers.entry(format!("{trouble:?}")).or_default();
+            *longest = (*longest).max(u64::try_from(takeover.as_millis()).unwrap());
+        }
         site.until("the farm goes on", async || site.farm.has_published()).await;
         site.apis_are_ready().await;
         let overlaps = site.farm.overlaps();
@@ -75,35 +78,38 @@ async fn many_processes_lose_nothing_and_ask_nobody_twice() {
     settle(&site).await;
     site.stop().await;
     let figures = compare(&site).await;
-    let longest = u64::try_from(takeover.as_millis()).unwrap();
     println!(
         "{}",
         json!({ "rounds": rounds, "seconds": begun.elapsed().as_secs(), "lease_ms": LEASE.as_millis() as u64,
-            "longest_takeover_ms": longest, "figures": figures })
+            "longest_takeover_ms": takeovers, "figures": figures })
     );
     for wrong in ["lost", "twice", "not_on_stream", "two_ids"] {
         assert_eq!(figures[wrong], 0, "{figures}\n{}", site.logs());
     }
-    assert!(takeover < LEASE + Duration::from_secs(10), "a dead worker's hosts are taken over: {takeover:?}");
+    let limit = u64::try_from(LEASE.as_millis()).unwrap() + 10_000;
+    assert!(
+        takeovers.values().all(|took| *took < limit),
+        "a dead worker's hosts are taken over: {takeovers:?}"
+    );
 }
 
 /// Makes trouble; how long it took until others had what a worker held.
-async fn make(site: &mut Site, trouble: Trouble, place: usize) -> Duration {
-    let (id, mut takeover) = (site.id(place), Duration::ZERO);
+async fn make(site: &mut Site, trouble: Trouble, place: usize) -> Option<Duration> {
+    let (id, mut takeover) = (site.id(place), None);
     match trouble {
         Trouble::WorkerKilled => {
             site.workers[place].kill();
-            takeover = site.taken_over(id).await;
+            takeover = Some(site.taken_over(id).await);
             drop(site.replace(place).await);
         }
         Trouble::WorkerPaused => {
             site.workers[place].pause();
-            takeover = site.taken_over(id).await;
+            takeover = Some(site.taken_over(id).await);
             site.workers[place].go_on();
         }
         Trouble::WorkerCutOff => {
             site.workers[place].cut_off();
-            takeover = site.taken_over(id).await;
+            takeover = Some(site.taken_over(id).await);
             site.workers[place].mend();
         }
         Trouble::BrokerKilled => {

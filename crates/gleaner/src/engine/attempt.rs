@@ -29,7 +29,7 @@ use crate::read::{self, Document, Lack, Page, Rules};
 use crate::store::{Memory, Move, Source, StoreError};
 use crate::vault::Vault;
 
-/// Makes a document of a page, or says why it is none. Runs off the async threads.
+/// Makes a document of a page, or says why it is none. Runs off the async threads, except on small feeds.
 pub type Reader = fn(&Page<'_>, &Rules<'_>) -> Result<Document, Fault>;
 
 /// What reads which kind of source.

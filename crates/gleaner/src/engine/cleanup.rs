@@ -17,20 +17,19 @@ const KEEP_ACTIVITY: Span = Span::from_days(40);
 /// Answers to requests that must not be carried out twice are kept so long.
 const KEEP_ANSWERS: Span = Span::from_days(1);
 
-/// Remembers when it last found nothing more to clean up.
+/// Remembers when it last cleaned up; nothing while more is waiting.
 #[derive(Debug, Default)]
 pub(super) struct Cleaner {
     last: Option<Time>,
-    more: bool,
 }
 
 impl Cleaner {
     /// Cleans up where it is time to.
     pub(super) async fn run(&mut self, cx: &Context, now: Time) -> Result<(), StoreError> {
-        if !self.more && self.last.is_some_and(|last| last <= now && now.since(last) < EVERY) {
+        if self.last.is_some_and(|last| last <= now && now.since(last) < EVERY) {
             return Ok(());
         }
-        (self.last, self.more) = (Some(now), false);
+        self.last = Some(now);
         let source = &cx.config.source;
         let cleanup = Cleanup {
             articles_before: source.max_article_age.map(|age| now - age),
@@ -47,7 +46,7 @@ impl Cleaner {
         if cleaned != Cleaned::default() {
             tracing::debug!(?cleaned, "cleaned up");
         }
-        self.more = cleaned.more;
+        self.last = self.last.filter(|_| !cleaned.more);
         Ok(())
     }
 }

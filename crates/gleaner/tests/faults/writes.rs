@@ -1,7 +1,5 @@
 //! Writes that fail, and writes that take their time.
 
-use std::time::Duration;
-
 use gleaner::service::{BulkAction, BulkOf};
 use sqlx::{Connection as _, Executor as _};
 
@@ -66,8 +64,9 @@ async fn fails_for_a_while(db: &Database, trap: &Trap) {
     // One may just have been refused, and that it was is taken now: it would be tried again in an hour.
     let insisting = async {
         loop {
+            let asked = site.farm.requests();
             polled_by_hand(&site, (1..=12).collect()).await;
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            super::until(async || site.farm.requests() > asked, || "nobody polls any more".to_owned()).await;
         }
     };
     tokio::select! {

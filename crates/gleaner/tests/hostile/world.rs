@@ -30,15 +30,7 @@ pub(super) struct World {
 impl World {
     /// A world with these settings, `key=value` each.
     pub(super) async fn new(db: Database, settings: &[&str], outside: &Outside) -> Self {
-        let log = Captured::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .json()
-            .flatten_event(true)
-            .with_max_level(tracing::Level::INFO)
-            .with_writer(move || writer.clone())
-            .finish();
-        let logging = tracing::subscriber::set_default(subscriber);
+        let (log, logging) = Captured::json();
         let config = config(settings);
         let clock = Arc::new(ManualClock::new(start()));
         let context = Context {

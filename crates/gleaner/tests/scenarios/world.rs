@@ -124,15 +124,7 @@ impl World {
     }
 
     async fn with(db: Database, settings: &[&str], roots: Vec<CertificateDer<'static>>) -> Self {
-        let log = Captured::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .json()
-            .flatten_event(true)
-            .with_max_level(tracing::Level::INFO)
-            .with_writer(move || writer.clone())
-            .finish();
-        let logging = tracing::subscriber::set_default(subscriber);
+        let (log, logging) = Captured::json();
         let config = config(settings);
         let clock = Arc::new(ManualClock::new(start()));
         let server = Arc::new(Server::start().await);

@@ -7,7 +7,7 @@ use gleaner_core::time::Span;
 
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
-use crate::store::{self, Collection, Created, Listing, Source, SourceFilter, SourceSettings, StoreError};
+use crate::store::{self, Collection, Created, Listed, Source, SourceFilter, SourceSettings, StoreError};
 
 /// A source as a person asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl By<'_> {
         filter: &SourceFilter,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Listing, ServiceError> {
+    ) -> Result<Vec<Listed>, ServiceError> {
         self.actor.must(Scope::Read)?;
         Ok(self.store.listing(filter, after, limit).await?)
     }

@@ -1,81 +1,26 @@
-//! Sources as lists show them: nothing that only polls need, and texts where the database put them.
-//!
-//! A page of sources is one text, a line each, and stays that until somebody reads a line. So a list of fifty costs no
-//! `Source` of fifty fields each, and no allocation for a text that has nothing escaped in it.
-
-use std::borrow::Cow;
+//! Sources as lists show them: nothing that only polls need.
 
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::Health;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 
 use super::Source;
 use super::packed::{elsewhere, flag, health, suspected};
 
-/// Sources by id.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Listing {
-    text: String,
-    /// The id of each and where its line stands.
-    lines: Vec<(i64, std::ops::Range<usize>)>,
-}
-
-impl Listing {
-    /// From lines in any order.
-    pub(super) fn new(text: String) -> serde_json::Result<Self> {
-        let (mut lines, mut from) = (Vec::new(), 0);
-        for line in text.split('\n').filter(|line| !line.is_empty()) {
-            lines.push((id_of(line)?, from..from + line.len()));
-            from += line.len() + 1;
-        }
-        lines.sort_unstable_by_key(|(id, _)| *id);
-        Ok(Self { text, lines })
-    }
-
-    /// How many bytes they have in the database's words.
-    pub fn bytes(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Their ids and lines.
-    pub fn lines(&self) -> impl Iterator<Item = (i64, ListedLine<'_>)> {
-        self.lines.iter().map(|(id, place)| (*id, ListedLine(&self.text[place.clone()])))
-    }
-}
-
-/// The first value of a line.
-fn id_of(line: &str) -> serde_json::Result<i64> {
-    let id = line.get(1..).and_then(|rest| rest.split(',').next()).and_then(|id| id.trim().parse().ok());
-    id.ok_or_else(|| serde_json::Error::custom("a source without an id"))
-}
-
-/// A source that nobody has read yet.
-#[derive(Debug, Clone, Copy)]
-pub struct ListedLine<'a>(&'a str);
-
-impl<'a> ListedLine<'a> {
-    /// Reads it; what fails was never written by gleaner.
-    pub fn read(self) -> serde_json::Result<Listed<'a>> {
-        serde_json::from_str(self.0)
-    }
-}
-
-/// What lists show of a source. Its fields are in the order of the database's line.
+/// What lists show of a source. Its fields are in the order of the database's columns.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Listed<'a> {
+pub struct Listed {
     /// Its id.
     pub id: i64,
     /// What is polled.
-    #[serde(borrow)]
-    pub url: Text<'a>,
+    pub url: String,
     /// What it is.
     pub kind: Kind,
     /// What people call it.
-    pub name: Option<Text<'a>>,
+    pub name: Option<String>,
     /// The collection it belongs to.
     pub collection_id: i64,
     /// How often it is polled.
@@ -85,9 +30,9 @@ pub struct Listed<'a> {
     #[serde(deserialize_with = "seconds")]
     pub poll_delay: Option<Span>,
     /// Which links of a watchlist are followed.
-    pub article_selector: Option<Text<'a>>,
+    pub article_selector: Option<String>,
     /// What of a website always changes and is left out.
-    pub ignore_selector: Option<Text<'a>>,
+    pub ignore_selector: Option<String>,
     /// Whether each new entry's page is fetched.
     #[serde(deserialize_with = "flag")]
     pub full_content: bool,
@@ -95,7 +40,7 @@ pub struct Listed<'a> {
     #[serde(deserialize_with = "flag")]
     pub backfill: bool,
     /// Its own policy.
-    pub policy: Option<Text<'a>>,
+    pub policy: Option<String>,
     /// The latest poll.
     #[serde(deserialize_with = "opt_time")]
     pub last_polled_at: Option<Time>,
@@ -112,7 +57,7 @@ pub struct Listed<'a> {
     #[serde(deserialize_with = "time")]
     pub updated_at: Time,
     /// The name of its host.
-    pub host: Text<'a>,
+    pub host: String,
     /// Counts edits.
     pub version: i64,
     /// What it is suspected of.
@@ -126,39 +71,29 @@ pub struct Listed<'a> {
     pub health: Option<Health>,
 }
 
-/// A text that stays where it is, unless something is escaped in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
-
-impl From<String> for Text<'static> {
-    fn from(text: String) -> Self {
-        Self(Cow::Owned(text))
-    }
-}
-
-impl From<Source> for Listed<'static> {
+impl From<Source> for Listed {
     fn from(source: Source) -> Self {
         let Source { id, settings, health, next_poll_at, suspect, elsewhere, host, version, .. } = source;
         let (created_at, updated_at) = (source.created_at, source.updated_at);
         Self {
             id,
-            url: settings.url.into(),
+            url: settings.url,
             kind: settings.kind,
-            name: settings.name.map(Text::from),
+            name: settings.name,
             collection_id: settings.collection_id,
             interval: settings.interval,
             poll_delay: settings.poll_delay,
-            article_selector: settings.article_selector.map(Text::from),
-            ignore_selector: settings.ignore_selector.map(Text::from),
+            article_selector: settings.article_selector,
+            ignore_selector: settings.ignore_selector,
             full_content: settings.full_content,
             backfill: settings.backfill,
-            policy: settings.policy.map(Text::from),
+            policy: settings.policy,
             last_polled_at: health.last_polled_at,
             last_success_at: health.last_success_at,
             next_poll_at,
             created_at,
             updated_at,
-            host: host.into(),
+            host,
             version,
             suspect,
             elsewhere,

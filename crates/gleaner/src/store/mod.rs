@@ -8,6 +8,7 @@ mod error;
 mod events;
 #[cfg(feature = "test-faults")]
 mod faults;
+mod in_place;
 mod listed;
 mod migrate;
 mod order;
@@ -109,7 +110,7 @@ pub trait Sources: Send + Sync {
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
 
     /// The same, with no more of each than lists show.
-    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Listing>;
+    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Listed>>;
 
     /// Sources in an order of the reader's choice, each with its place; one page, so many at most.
     async fn sources_sorted(

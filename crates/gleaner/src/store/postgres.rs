@@ -7,7 +7,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection as _, PgConnection, QueryBuilder};
 
 use super::migrate::{Migration, migrations};
-use super::{Options, Result, StoreError};
+use super::{Listed, Options, Result, StoreError};
 
 pub(super) type Db = sqlx::Postgres;
 pub(super) type Row = sqlx::postgres::PgRow;
@@ -53,6 +53,11 @@ impl Readers {
     /// The first row that a query finds.
     pub(super) async fn fetch_optional(&self, query: &mut QueryBuilder<Db>) -> sqlx::Result<Option<Row>> {
         query.build().fetch_optional(&self.0).await
+    }
+
+    /// Nothing: there is a network in between.
+    pub(super) fn in_place(&self, _page: impl FnOnce() -> String, _after: i64) -> Option<Vec<Listed>> {
+        None
     }
 }
 

@@ -12,18 +12,23 @@ use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{ConnectOptions as _, QueryBuilder};
 use tokio::sync::Semaphore;
 
+use super::Listed;
+use super::in_place::InPlace;
+
 /// Connections, opened when they are needed.
 pub(super) struct Readers {
     connect: SqliteConnectOptions,
     /// As many as may be in use at once.
     places: Semaphore,
     idle: Mutex<Vec<SqliteConnection>>,
+    in_place: InPlace,
 }
 
 impl Readers {
     /// So many at most, and at least one.
     pub(super) fn new(connect: SqliteConnectOptions, most: u32) -> Self {
-        Self { connect, places: Semaphore::new(most.max(1) as usize), idle: Mutex::default() }
+        let in_place = InPlace::new(connect.get_filename().to_owned());
+        Self { connect, places: Semaphore::new(most.max(1) as usize), idle: Mutex::default(), in_place }
     }
 
     /// All rows that a query finds.
@@ -37,6 +42,11 @@ impl Readers {
         query: &mut QueryBuilder<Sqlite>,
     ) -> sqlx::Result<Option<SqliteRow>> {
         self.with(async |connection| query.build().fetch_optional(connection).await).await
+    }
+
+    /// The sources that a query for those after an id finds, at once; none: ask in the usual way.
+    pub(super) fn in_place(&self, query: impl FnOnce() -> String, after: i64) -> Option<Vec<Listed>> {
+        self.in_place.page(&query(), after)
     }
 
     async fn with<T>(

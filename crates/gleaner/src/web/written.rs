@@ -13,12 +13,12 @@ pub(crate) trait Written {
 macro_rules! written {
     (
         $(#[$about:meta])*
-        $seen:vis struct $name:ident<$life:lifetime> { $($(#[$of:meta])* $field:ident: $type:ty,)* }
+        $seen:vis struct $name:ident { $($(#[$of:meta])* $field:ident: $type:ty,)* }
     ) => {
         $(#[$about])*
-        $seen struct $name<$life> { $($(#[$of])* $field: $type,)* }
+        $seen struct $name { $($(#[$of])* $field: $type,)* }
 
-        impl $crate::web::written::Written for $name<'_> {
+        impl $crate::web::written::Written for $name {
             fn write(&self, to: &mut Vec<u8>) -> serde_json::Result<()> {
                 // Each name brings the sign before it; the first one's is a brace.
                 let begin = to.len();

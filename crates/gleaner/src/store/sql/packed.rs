@@ -11,7 +11,7 @@ use sqlx::Row as _;
 
 use super::super::{HEX, JSON, JSON_ARRAY, Row};
 use super::{Query, garbled};
-use crate::store::{Listing, Source, packed};
+use crate::store::{Listed, Source, packed};
 
 /// What is held against a source, where that is anything; in the order of `PackedHealth`.
 static HEALTH: LazyLock<String> = LazyLock::new(|| {
@@ -75,10 +75,21 @@ pub(super) fn sources(row: &Row) -> sqlx::Result<Vec<(i64, Source)>> {
     lines.map(|line| packed::source(line).map_err(|error| garbled("source", error))).collect()
 }
 
-/// The sources that a query of [`select_listed`] finds.
-pub(super) fn listing(row: &Row) -> sqlx::Result<Listing> {
-    let text: Option<String> = row.try_get(0)?;
-    Listing::new(text.unwrap_or_default()).map_err(|error| garbled("source", error))
+/// The sources that a query of [`select_listed`] finds, in no order.
+pub(super) fn listed(row: &Row) -> sqlx::Result<Vec<Listed>> {
+    let text: Option<&str> = row.try_get(0)?;
+    let lines = text.into_iter().flat_map(|text| text.split('\n'));
+    lines.map(|line| serde_json::from_str(line).map_err(|error| garbled("source", error))).collect()
+}
+
+/// A query for what lists show of the sources after an id, a row each, by id, in the order of `Listed`; what is held
+/// against a source is JSON.
+pub(super) fn select_page(limit: u32) -> String {
+    let health = HEALTH.as_str();
+    format!(
+        "SELECT {LISTED}, {health} FROM {SOURCE_TABLES} WHERE t.source_id > ?1 AND s.id > ?1 \
+         ORDER BY t.source_id LIMIT {limit}"
+    )
 }
 
 /// The tables that a source is in.

@@ -11,11 +11,13 @@ use sqlx::Row as _;
 use super::super::{LOCK, Row};
 use super::claim::{host_ids, host_memory, settle_hosts};
 use super::commit::insert_events;
-use super::packed::{SOURCE_TABLES, end_sources, listing, select_listed, select_sources, sources};
+use super::packed::{
+    SOURCE_TABLES, end_sources, listed, select_listed, select_page, select_sources, sources,
+};
 use super::state::{HEALTH, assignments, push_health};
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
 use crate::store::{
-    Created, GoesBy, Held, Host, HostKey, HostOrder, Listing, NewSource, Place, Result, Sorted, Source,
+    Created, GoesBy, Held, Host, HostKey, HostOrder, Listed, NewSource, Place, Result, Sorted, Source,
     SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn,
 };
 
@@ -66,9 +68,17 @@ impl Sources for Sql {
         Ok(found)
     }
 
-    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Listing> {
+    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Listed>> {
+        // Where nothing is looked for, as many rows are read as are shown.
+        if *filter == SourceFilter::default()
+            && let Some(page) = self.read.in_place(|| select_page(limit), after.unwrap_or(0))
+        {
+            return Ok(page);
+        }
         let row = self.row(list(select_listed(), filter, after, limit)).await?;
-        row.as_ref().map_or(Ok(Listing::default()), listing).map_err(|error| self.fail(error))
+        let mut found = row.as_ref().map_or(Ok(Vec::new()), listed).map_err(|error| self.fail(error))?;
+        found.sort_unstable_by_key(|source| source.id);
+        Ok(found)
     }
 
     async fn sources_sorted(

@@ -28,7 +28,7 @@ struct Asked {
 /// A source that was added.
 #[derive(Serialize, ToSchema)]
 struct Found {
-    source: Shown<'static>,
+    source: Shown,
     /// What could not be found out about it, though it was added.
     note: Option<String>,
 }

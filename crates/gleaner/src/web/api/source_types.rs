@@ -8,23 +8,21 @@ use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::service::{Listed, ListedLine, Source, SourceFilter, Text};
+use crate::service::{Listed, Source, SourceFilter};
 use crate::web::params::Params;
-use crate::web::written::{Written, written};
+use crate::web::written::written;
 use crate::web::{Limit, Problem};
 
 written! {
     /// A source.
     #[derive(Serialize, ToSchema)]
     #[schema(as = Source)]
-    pub(super) struct Shown<'a> {
+    pub(super) struct Shown {
         id: i64,
-        #[schema(value_type = String)]
-        url: Text<'a>,
+        url: String,
         #[schema(value_type = KindName)]
         kind: Kind,
-        #[schema(value_type = Option<String>)]
-        name: Option<Text<'a>>,
+        name: Option<String>,
         collection_id: i64,
         /// Whether it is polled at all.
         enabled: bool,
@@ -33,15 +31,12 @@ written! {
         /// A number, or `"auto"`; null: as config says.
         poll_interval_minutes: Option<Every>,
         poll_delay_seconds: Option<u64>,
-        #[schema(value_type = Option<String>)]
-        article_selector: Option<Text<'a>>,
-        #[schema(value_type = Option<String>)]
-        ignore_selector: Option<Text<'a>>,
+        article_selector: Option<String>,
+        ignore_selector: Option<String>,
         full_content: bool,
         backfill: bool,
         /// Its own policy; null: the default one.
-        #[schema(value_type = Option<String>)]
-        policy: Option<Text<'a>>,
+        policy: Option<String>,
         consecutive_failures: u32,
         /// `transient` or `permanent`.
         last_failure_type: Option<&'static str>,
@@ -67,8 +62,7 @@ written! {
         #[schema(value_type = String, format = DateTime)]
         updated_at: Time,
         /// The host that it is asked from.
-        #[schema(value_type = String)]
-        host: Text<'a>,
+        host: String,
         /// Counts edits; `ETag` is made of it.
         version: i64,
         /// What seems to be wrong with it, though it answers; null: nothing.
@@ -78,8 +72,8 @@ written! {
     }
 }
 
-impl<'a> From<Listed<'a>> for Shown<'a> {
-    fn from(source: Listed<'a>) -> Self {
+impl From<Listed> for Shown {
+    fn from(source: Listed) -> Self {
         let health = source.health.unwrap_or_default();
         let status = health.status();
         let (row, held) = (health.failing, health.quarantine);
@@ -121,18 +115,9 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
     }
 }
 
-impl From<Source> for Shown<'static> {
+impl From<Source> for Shown {
     fn from(source: Source) -> Self {
         Listed::from(source).into()
-    }
-}
-
-/// A source of a list, which is read only when it is written.
-pub(super) struct ShownLine<'a>(pub(super) ListedLine<'a>);
-
-impl Written for ShownLine<'_> {
-    fn write(&self, to: &mut Vec<u8>) -> serde_json::Result<()> {
-        Shown::from(self.0.read()?).write(to)
     }
 }
 

@@ -174,7 +174,7 @@ async fn ask(visit: &Visit, list: &List, order: &Order) -> Result<Page<Sure>, Oo
             fields.push(("all", "1".to_owned()));
             let found = by.count_sources(&list.filter, COUNTED).await?;
             let first = by.list(&list.filter, None, NAMED as u32).await?;
-            (found, None, first.lines().map(|(id, _)| id).collect())
+            (found, None, first.iter().map(|source| source.id).collect())
         }
         None => {
             fields.extend(order.ids.iter().map(|id| ("id", id.to_string())));

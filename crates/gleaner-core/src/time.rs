@@ -52,12 +52,13 @@ impl Time {
     /// What [`fmt::Display`] shows, digit by digit: the bytes and how many of them count. None where the year has not
     /// four digits, or is the last that has.
     fn digits(self) -> Option<([u8; 24], usize)> {
-        let (seconds, ms) = (self.0.div_euclid(1000), self.0.rem_euclid(1000));
-        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        // The casts keep the values: a day has fewer milliseconds than fit, and each part two digits.
+        let (days, ms) = (self.0.div_euclid(86_400_000), self.0.rem_euclid(86_400_000) as u32);
         let (year, month, day) = civil(days);
         if !(1000..9999).contains(&year) {
             return None;
         }
+        let (year, second, ms) = (year as u32, ms / 1000, ms % 1000);
         let mut text = *b"0000-00-00T00:00:00.000Z";
         let pairs = [
             (0, year / 100),
@@ -70,11 +71,10 @@ impl Time {
             (20, ms / 10),
         ];
         for (place, number) in pairs {
-            // Each has two digits, so the casts keep the value.
-            text[place] += (number / 10) as u8;
-            text[place + 1] += (number % 10) as u8;
+            text[place] = b'0' + (number / 10) as u8;
+            text[place + 1] = b'0' + (number % 10) as u8;
         }
-        text[22] += (ms % 10) as u8;
+        text[22] = b'0' + (ms % 10) as u8;
         // A fraction ends with its last digit that says something.
         let end = match ms {
             0 => 19,
@@ -94,15 +94,16 @@ impl Time {
 
 /// Year, month and day of so many days after 1970-01-01. Years begin in March here, so that a leap day is the last of
 /// its year; 400 of them are an era of 146,097 days.
-fn civil(days: i64) -> (i64, i64, i64) {
+fn civil(days: i64) -> (i64, u32, u32) {
     let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    // An era has fewer days than fit.
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u32);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
     let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + later, month, day)
+    (era * 400 + i64::from(year + later), month, day)
 }
 
 impl Span {

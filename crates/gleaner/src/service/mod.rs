@@ -55,7 +55,7 @@ pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
     NewArticle, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter, SourceName,
-    SourceOrder, StoreError, Stream, Token, TokenKind, Turn, User, Webhook, Worker,
+    SourceOrder, StoreError, Stream, Text, Token, TokenKind, Turn, User, Webhook, Worker,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};

@@ -7,7 +7,7 @@ use gleaner_core::time::Span;
 
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
-use crate::store::{self, Collection, Created, Listed, Source, SourceFilter, SourceSettings, StoreError};
+use crate::store::{self, Collection, Created, Show, Source, SourceFilter, SourceSettings, StoreError};
 
 /// A source as a person asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,15 +145,16 @@ impl By<'_> {
         Ok((settings, created.first().copied().unwrap_or(Created::Exists(0))))
     }
 
-    /// Lists sources.
+    /// Lists sources, by id.
     pub async fn list(
         &self,
         filter: &SourceFilter,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<Listed>, ServiceError> {
+        show: Show<'_>,
+    ) -> Result<(), ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.listing(filter, after, limit).await?)
+        Ok(self.store.listing(filter, after, limit, show).await?)
     }
 
     /// How many sources a filter finds, counted up to that many.

@@ -8,15 +8,17 @@
 //! Absent on purpose: whatever searches, which may take long and would hold up all else on the thread; and patience: what
 //! is locked, missing or garbled is left to the usual way, which waits and explains.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
-use rusqlite::{Connection, OpenFlags, Row, types::FromSql};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Row};
 
-use super::{Listed, packed};
+use super::{Listed, Show, Text, packed};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -31,21 +33,27 @@ impl InPlace {
         Self { path, idle: Mutex::default() }
     }
 
-    /// The sources that a query for those after an id finds; none: it did not work.
-    pub(super) fn page(&self, query: &str, after: i64) -> Option<Vec<Listed>> {
-        let found = self.try_page(query, after);
-        found
-            .inspect_err(|error| tracing::debug!(%error, "a page of sources could not be read in place"))
-            .ok()
+    /// Shows the sources that a query for those after an id finds; false: not all of them, it failed.
+    pub(super) fn page(&self, query: &str, after: i64, show: Show<'_>) -> bool {
+        let shown = self.try_page(query, after, show);
+        if let Err(error) = &shown {
+            tracing::debug!(%error, "a page of sources could not be read in place");
+        }
+        shown.is_ok()
     }
 
-    fn try_page(&self, query: &str, after: i64) -> Result<Vec<Listed>> {
+    fn try_page(&self, query: &str, after: i64, show: Show<'_>) -> Result<()> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = idle.map_or_else(|| self.connect(), Ok)?;
-        let page =
-            connection.prepare_cached(query)?.query_and_then([after], listed)?.collect::<Result<Vec<_>>>()?;
+        let mut statement = connection.prepare_cached(query)?;
+        let mut rows = statement.query([after])?;
+        while let Some(row) = rows.next()? {
+            show(listed(row)?);
+        }
+        drop(rows);
+        drop(statement);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-        Ok(page)
+        Ok(())
     }
 
     fn connect(&self) -> Result<Connection> {
@@ -63,45 +71,69 @@ struct Columns<'a> {
     next: usize,
 }
 
-impl Columns<'_> {
-    fn take<T: FromSql>(&mut self) -> Result<T> {
+impl<'a> Columns<'a> {
+    fn take(&mut self) -> Result<ValueRef<'a>> {
         self.next += 1;
-        Ok(self.row.get(self.next - 1)?)
+        Ok(self.row.get_ref(self.next - 1)?)
     }
 
-    fn time(&mut self) -> Result<Option<Time>> {
-        Ok(self.take::<Option<i64>>()?.map(Time::from_millis))
+    fn number(&mut self) -> Result<i64> {
+        Ok(self.take()?.as_i64()?)
+    }
+
+    fn number_or_none(&mut self) -> Result<Option<i64>> {
+        Ok(self.take()?.as_i64_or_null()?)
+    }
+
+    fn flag(&mut self) -> Result<bool> {
+        Ok(self.number()? != 0)
+    }
+
+    fn time(&mut self) -> Result<Time> {
+        Ok(Time::from_millis(self.number()?))
+    }
+
+    fn time_or_none(&mut self) -> Result<Option<Time>> {
+        Ok(self.number_or_none()?.map(Time::from_millis))
+    }
+
+    fn text(&mut self) -> Result<Text<'a>> {
+        Ok(Text(Cow::Borrowed(self.take()?.as_str()?)))
+    }
+
+    fn text_or_none(&mut self) -> Result<Option<Text<'a>>> {
+        Ok(self.take()?.as_str_or_null()?.map(|text| Text(Cow::Borrowed(text))))
     }
 
     /// What is kept as JSON.
     fn json<T>(&mut self, read: impl FnOnce(&str) -> serde_json::Result<T>) -> Result<Option<T>> {
-        Ok(self.take::<Option<String>>()?.map(|text| read(&text)).transpose()?)
+        Ok(self.take()?.as_str_or_null()?.map(read).transpose()?)
     }
 }
 
 /// A source from a row, whose columns are in the order of the fields.
-fn listed(row: &Row<'_>) -> Result<Listed> {
+fn listed<'a>(row: &'a Row<'a>) -> Result<Listed<'a>> {
     let mut row = Columns { row, next: 0 };
     Ok(Listed {
-        id: row.take()?,
-        url: row.take()?,
-        kind: row.take::<String>()?.parse()?,
-        name: row.take()?,
-        collection_id: row.take()?,
-        interval: Interval::from_stored(row.take()?),
-        poll_delay: row.take::<Option<u32>>()?.map(|seconds| Span::from_secs(seconds.into())),
-        article_selector: row.take()?,
-        ignore_selector: row.take()?,
-        full_content: row.take()?,
-        backfill: row.take()?,
-        policy: row.take()?,
-        last_polled_at: row.time()?,
-        last_success_at: row.time()?,
-        next_poll_at: row.time()?,
-        created_at: Time::from_millis(row.take()?),
-        updated_at: Time::from_millis(row.take()?),
-        host: row.take()?,
-        version: row.take()?,
+        id: row.number()?,
+        url: row.text()?,
+        kind: row.text()?.0.parse()?,
+        name: row.text_or_none()?,
+        collection_id: row.number()?,
+        interval: Interval::from_stored(row.number_or_none()?),
+        poll_delay: row.number_or_none()?.map(u64::try_from).transpose()?.map(Span::from_secs),
+        article_selector: row.text_or_none()?,
+        ignore_selector: row.text_or_none()?,
+        full_content: row.flag()?,
+        backfill: row.flag()?,
+        policy: row.text_or_none()?,
+        last_polled_at: row.time_or_none()?,
+        last_success_at: row.time_or_none()?,
+        next_poll_at: row.time_or_none()?,
+        created_at: row.time()?,
+        updated_at: row.time()?,
+        host: row.text()?,
+        version: row.number()?,
         suspect: row.json(|text| serde_json::from_str(text))?,
         elsewhere: row.json(|text| serde_json::from_str(text))?,
         health: row.json(|text| packed::health(&mut serde_json::Deserializer::from_str(text)))?.flatten(),
@@ -123,14 +155,21 @@ mod tests {
             )
         };
         let in_place = InPlace::new(path.clone());
-        assert_eq!(in_place.page(&columns("'u'"), 0), None, "no file");
+        let page = |query: &str| {
+            let mut found = Vec::new();
+            let done =
+                in_place.page(query, 0, &mut |source| found.push((source.id, source.url.0.into_owned())));
+            (done, found)
+        };
+        let failed = (false, Vec::new());
+        assert_eq!(page(&columns("'u'")), failed, "no file");
         let other = Connection::open(&path).unwrap();
         other.execute_batch("CREATE TABLE one (id)").unwrap();
-        let page = in_place.page(&columns("'u'"), 0).unwrap();
-        assert_eq!((page[0].id, page[0].url.as_str(), page[0].backfill), (7, "u", true));
-        assert_eq!(in_place.page(&columns("NULL"), 0), None, "a source without a URL");
-        assert_eq!(in_place.page("SELECT 1 FROM nothing", 0), None, "no such table");
+        assert_eq!(page(&columns("'u'")), (true, vec![(7, "u".to_owned())]));
+        assert_eq!(page(&columns("NULL")), failed, "a source without a URL");
+        assert_eq!(page("SELECT 1 FROM nothing"), failed, "no such table");
+        assert_eq!(page("SELECT id FROM one WHERE ?1 = 0"), (true, Vec::new()));
         other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
-        assert_eq!(in_place.page("SELECT id FROM one WHERE ?1 = 0", 0), None, "locked");
+        assert_eq!(page("SELECT id FROM one WHERE ?1 = 0"), failed, "locked");
     }
 }

@@ -1,26 +1,32 @@
-//! Sources as lists show them: nothing that only polls need.
+//! Sources as lists show them: nothing that only polls need, and texts where the database put them.
+
+use std::borrow::Cow;
 
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::Health;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Source;
 use super::packed::{elsewhere, flag, health, suspected};
 
+/// What is done with each source of a list, in turn.
+pub type Show<'s> = &'s mut (dyn FnMut(Listed<'_>) + Send);
+
 /// What lists show of a source. Its fields are in the order of the database's columns.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Listed {
+pub struct Listed<'a> {
     /// Its id.
     pub id: i64,
     /// What is polled.
-    pub url: String,
+    #[serde(borrow)]
+    pub url: Text<'a>,
     /// What it is.
     pub kind: Kind,
     /// What people call it.
-    pub name: Option<String>,
+    pub name: Option<Text<'a>>,
     /// The collection it belongs to.
     pub collection_id: i64,
     /// How often it is polled.
@@ -30,9 +36,9 @@ pub struct Listed {
     #[serde(deserialize_with = "seconds")]
     pub poll_delay: Option<Span>,
     /// Which links of a watchlist are followed.
-    pub article_selector: Option<String>,
+    pub article_selector: Option<Text<'a>>,
     /// What of a website always changes and is left out.
-    pub ignore_selector: Option<String>,
+    pub ignore_selector: Option<Text<'a>>,
     /// Whether each new entry's page is fetched.
     #[serde(deserialize_with = "flag")]
     pub full_content: bool,
@@ -40,7 +46,7 @@ pub struct Listed {
     #[serde(deserialize_with = "flag")]
     pub backfill: bool,
     /// Its own policy.
-    pub policy: Option<String>,
+    pub policy: Option<Text<'a>>,
     /// The latest poll.
     #[serde(deserialize_with = "opt_time")]
     pub last_polled_at: Option<Time>,
@@ -57,7 +63,7 @@ pub struct Listed {
     #[serde(deserialize_with = "time")]
     pub updated_at: Time,
     /// The name of its host.
-    pub host: String,
+    pub host: Text<'a>,
     /// Counts edits.
     pub version: i64,
     /// What it is suspected of.
@@ -71,29 +77,39 @@ pub struct Listed {
     pub health: Option<Health>,
 }
 
-impl From<Source> for Listed {
+/// A text that stays where it is, unless something is escaped in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+impl From<String> for Text<'_> {
+    fn from(text: String) -> Self {
+        Self(Cow::Owned(text))
+    }
+}
+
+impl From<Source> for Listed<'_> {
     fn from(source: Source) -> Self {
         let Source { id, settings, health, next_poll_at, suspect, elsewhere, host, version, .. } = source;
         let (created_at, updated_at) = (source.created_at, source.updated_at);
         Self {
             id,
-            url: settings.url,
+            url: settings.url.into(),
             kind: settings.kind,
-            name: settings.name,
+            name: settings.name.map(Text::from),
             collection_id: settings.collection_id,
             interval: settings.interval,
             poll_delay: settings.poll_delay,
-            article_selector: settings.article_selector,
-            ignore_selector: settings.ignore_selector,
+            article_selector: settings.article_selector.map(Text::from),
+            ignore_selector: settings.ignore_selector.map(Text::from),
             full_content: settings.full_content,
             backfill: settings.backfill,
-            policy: settings.policy,
+            policy: settings.policy.map(Text::from),
             last_polled_at: health.last_polled_at,
             last_success_at: health.last_success_at,
             next_poll_at,
             created_at,
             updated_at,
-            host,
+            host: host.into(),
             version,
             suspect,
             elsewhere,

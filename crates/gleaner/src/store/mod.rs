@@ -110,7 +110,13 @@ pub trait Sources: Send + Sync {
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
 
     /// The same, with no more of each than lists show.
-    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Listed>>;
+    async fn listing(
+        &self,
+        filter: &SourceFilter,
+        after: Option<i64>,
+        limit: u32,
+        show: Show<'_>,
+    ) -> Result<()>;
 
     /// Sources in an order of the reader's choice, each with its place; one page, so many at most.
     async fn sources_sorted(

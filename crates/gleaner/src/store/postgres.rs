@@ -7,7 +7,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection as _, PgConnection, QueryBuilder};
 
 use super::migrate::{Migration, migrations};
-use super::{Listed, Options, Result, StoreError};
+use super::{Options, Result, Show, StoreError};
 
 pub(super) type Db = sqlx::Postgres;
 pub(super) type Row = sqlx::postgres::PgRow;
@@ -55,9 +55,9 @@ impl Readers {
         query.build().fetch_optional(&self.0).await
     }
 
-    /// Nothing: there is a network in between.
-    pub(super) fn in_place(&self, _page: impl FnOnce() -> String, _after: i64) -> Option<Vec<Listed>> {
-        None
+    /// Not here: there is a network in between.
+    pub(super) fn in_place(&self, _query: impl FnOnce() -> String, _after: i64, _show: Show<'_>) -> bool {
+        false
     }
 }
 

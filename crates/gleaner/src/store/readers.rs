@@ -12,7 +12,7 @@ use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{ConnectOptions as _, QueryBuilder};
 use tokio::sync::Semaphore;
 
-use super::Listed;
+use super::Show;
 use super::in_place::InPlace;
 
 /// Connections, opened when they are needed.
@@ -44,9 +44,10 @@ impl Readers {
         self.with(async |connection| query.build().fetch_optional(connection).await).await
     }
 
-    /// The sources that a query for those after an id finds, at once; none: ask in the usual way.
-    pub(super) fn in_place(&self, query: impl FnOnce() -> String, after: i64) -> Option<Vec<Listed>> {
-        self.in_place.page(&query(), after)
+    /// Shows the sources that a query for those after an id finds; false: it failed, and the rest is to be read in the
+    /// usual way.
+    pub(super) fn in_place(&self, query: impl FnOnce() -> String, after: i64, show: Show<'_>) -> bool {
+        self.in_place.page(&query(), after, show)
     }
 
     async fn with<T>(

@@ -20,15 +20,15 @@ const USUAL: usize = 4096;
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         // Into a plain vector: axum's own goes through a buffer that takes every comma as a write of its own.
-        answer(USUAL, |body| serde_json::to_writer(body, &self.0))
+        let mut body = Vec::with_capacity(USUAL);
+        answered(serde_json::to_writer(&mut body, &self.0).map(|()| body))
     }
 }
 
-/// An answer of about so many bytes.
-pub(crate) fn answer(bytes: usize, write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) -> Response {
-    let mut body = Vec::with_capacity(bytes);
-    match write(&mut body) {
-        Ok(()) => ([(CONTENT_TYPE, "application/json")], body).into_response(),
+/// What was written, as an answer.
+pub(crate) fn answered(written: serde_json::Result<Vec<u8>>) -> Response {
+    match written {
+        Ok(body) => ([(CONTENT_TYPE, "application/json")], body).into_response(),
         Err(error) => {
             tracing::error!(%error, "an answer could not be written");
             let detail = format!("the answer could not be written: {error}");

@@ -4,8 +4,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::written::Written;
-
 /// How many a page has where nobody says.
 const USUAL: u32 = 50;
 /// How many a page has at most.
@@ -61,21 +59,5 @@ impl<T> Page<T> {
     /// All there is.
     pub fn whole(items: Vec<T>) -> Self {
         Self { items, next_cursor: None }
-    }
-}
-
-impl<T: Written> Written for Page<T> {
-    fn write(&self, to: &mut Vec<u8>) -> serde_json::Result<()> {
-        to.extend_from_slice(b"{\"items\":[");
-        for (n, item) in self.items.iter().enumerate() {
-            if n > 0 {
-                to.push(b',');
-            }
-            item.write(to)?;
-        }
-        to.extend_from_slice(b"],\"next_cursor\":");
-        serde_json::to_writer(&mut *to, &self.next_cursor)?;
-        to.push(b'}');
-        Ok(())
     }
 }

@@ -124,6 +124,17 @@ fn the_summary_names_every_page() {
     }
 }
 
+/// The benchmarks have a workspace of their own, and Cargo takes profiles from nowhere else.
+#[test]
+fn what_is_measured_is_built_like_what_is_shipped() {
+    let profile = |path| {
+        let text = read(path);
+        let begin = text.find("[profile.release]").unwrap();
+        text[begin..].to_owned()
+    };
+    assert_eq!(profile("bench/polls/Cargo.toml"), profile("Cargo.toml"));
+}
+
 fn is_elsewhere(target: &str) -> bool {
     ["https://", "http://", "mailto:"].iter().any(|scheme| target.starts_with(scheme))
 }

@@ -76,7 +76,7 @@ pub(super) fn sources(row: &Row) -> sqlx::Result<Vec<(i64, Source)>> {
 }
 
 /// The sources that a query of [`select_listed`] finds, in no order.
-pub(super) fn listed(row: &Row) -> sqlx::Result<Vec<Listed>> {
+pub(super) fn listed(row: &Row) -> sqlx::Result<Vec<Listed<'_>>> {
     let text: Option<&str> = row.try_get(0)?;
     let lines = text.into_iter().flat_map(|text| text.split('\n'));
     lines.map(|line| serde_json::from_str(line).map_err(|error| garbled("source", error))).collect()
@@ -87,8 +87,7 @@ pub(super) fn listed(row: &Row) -> sqlx::Result<Vec<Listed>> {
 pub(super) fn select_page(limit: u32) -> String {
     let health = HEALTH.as_str();
     format!(
-        "SELECT {LISTED}, {health} FROM {SOURCE_TABLES} WHERE t.source_id > ?1 AND s.id > ?1 \
-         ORDER BY t.source_id LIMIT {limit}"
+        "SELECT {LISTED}, {health} FROM {SOURCE_TABLES} WHERE t.source_id > ?1 ORDER BY t.source_id LIMIT {limit}"
     )
 }
 

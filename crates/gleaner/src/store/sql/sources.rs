@@ -17,7 +17,7 @@ use super::packed::{
 use super::state::{HEALTH, assignments, push_health};
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
 use crate::store::{
-    Created, GoesBy, Held, Host, HostKey, HostOrder, Listed, NewSource, Place, Result, Sorted, Source,
+    Created, GoesBy, Held, Host, HostKey, HostOrder, Listed, NewSource, Place, Result, Show, Sorted, Source,
     SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn,
 };
 
@@ -68,17 +68,32 @@ impl Sources for Sql {
         Ok(found)
     }
 
-    async fn listing(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Listed>> {
+    async fn listing(
+        &self,
+        filter: &SourceFilter,
+        after: Option<i64>,
+        limit: u32,
+        show: Show<'_>,
+    ) -> Result<()> {
+        let (mut last, mut left) = (after.unwrap_or(0), limit);
         // Where nothing is looked for, as many rows are read as are shown.
-        if *filter == SourceFilter::default()
-            && let Some(page) = self.read.in_place(|| select_page(limit), after.unwrap_or(0))
-        {
-            return Ok(page);
+        if *filter == SourceFilter::default() {
+            let after = last;
+            let mut shown = |source: Listed<'_>| {
+                (last, left) = (source.id, left.saturating_sub(1));
+                show(source);
+            };
+            if self.read.in_place(|| select_page(limit), after, &mut shown) {
+                return Ok(());
+            }
         }
-        let row = self.row(list(select_listed(), filter, after, limit)).await?;
-        let mut found = row.as_ref().map_or(Ok(Vec::new()), listed).map_err(|error| self.fail(error))?;
+        let Some(row) = self.row(list(select_listed(), filter, Some(last), left)).await? else {
+            return Ok(());
+        };
+        let mut found = listed(&row).map_err(|error| self.fail(error))?;
         found.sort_unstable_by_key(|source| source.id);
-        Ok(found)
+        found.into_iter().for_each(show);
+        Ok(())
     }
 
     async fn sources_sorted(

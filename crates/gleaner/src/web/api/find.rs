@@ -28,7 +28,7 @@ struct Asked {
 /// A source that was added.
 #[derive(Serialize, ToSchema)]
 struct Found {
-    source: Shown,
+    source: Shown<'static>,
     /// What could not be found out about it, though it was added.
     note: Option<String>,
 }

@@ -8,7 +8,7 @@ use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::service::{Listed, Source, SourceFilter};
+use crate::service::{Listed, Source, SourceFilter, Text};
 use crate::web::params::Params;
 use crate::web::written::written;
 use crate::web::{Limit, Problem};
@@ -17,12 +17,14 @@ written! {
     /// A source.
     #[derive(Serialize, ToSchema)]
     #[schema(as = Source)]
-    pub(super) struct Shown {
+    pub(super) struct Shown<'a> {
         id: i64,
-        url: String,
+        #[schema(value_type = String)]
+        url: Text<'a>,
         #[schema(value_type = KindName)]
         kind: Kind,
-        name: Option<String>,
+        #[schema(value_type = Option<String>)]
+        name: Option<Text<'a>>,
         collection_id: i64,
         /// Whether it is polled at all.
         enabled: bool,
@@ -31,12 +33,15 @@ written! {
         /// A number, or `"auto"`; null: as config says.
         poll_interval_minutes: Option<Every>,
         poll_delay_seconds: Option<u64>,
-        article_selector: Option<String>,
-        ignore_selector: Option<String>,
+        #[schema(value_type = Option<String>)]
+        article_selector: Option<Text<'a>>,
+        #[schema(value_type = Option<String>)]
+        ignore_selector: Option<Text<'a>>,
         full_content: bool,
         backfill: bool,
         /// Its own policy; null: the default one.
-        policy: Option<String>,
+        #[schema(value_type = Option<String>)]
+        policy: Option<Text<'a>>,
         consecutive_failures: u32,
         /// `transient` or `permanent`.
         last_failure_type: Option<&'static str>,
@@ -62,7 +67,8 @@ written! {
         #[schema(value_type = String, format = DateTime)]
         updated_at: Time,
         /// The host that it is asked from.
-        host: String,
+        #[schema(value_type = String)]
+        host: Text<'a>,
         /// Counts edits; `ETag` is made of it.
         version: i64,
         /// What seems to be wrong with it, though it answers; null: nothing.
@@ -72,8 +78,8 @@ written! {
     }
 }
 
-impl From<Listed> for Shown {
-    fn from(source: Listed) -> Self {
+impl<'a> From<Listed<'a>> for Shown<'a> {
+    fn from(source: Listed<'a>) -> Self {
         let health = source.health.unwrap_or_default();
         let status = health.status();
         let (row, held) = (health.failing, health.quarantine);
@@ -115,7 +121,7 @@ impl From<Listed> for Shown {
     }
 }
 
-impl From<Source> for Shown {
+impl From<Source> for Shown<'_> {
     fn from(source: Source) -> Self {
         Listed::from(source).into()
     }

@@ -8,11 +8,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::source_types::{Fields, NewFields, Shown, Which, which};
-use crate::service::{Checks, Source, SourceFields};
+use crate::service::{Checks, Listed, Source, SourceFields};
 use crate::web::auth::As;
-use crate::web::json::{Json, Path, answer};
+use crate::web::json::{Json, Path};
 use crate::web::params::Params;
-use crate::web::written::Written as _;
+use crate::web::written::WrittenPage;
 use crate::web::{Limit, Page, Problem, Web};
 
 /// How long a source is in the API, about: mostly the names of its fields.
@@ -52,9 +52,10 @@ fn expected(headers: &HeaderMap) -> Option<Vec<i64>> {
 ))]
 async fn list(whoever: As, params: Params) -> Result<Response, Problem> {
     let (filter, limit) = which(params, whoever.by().now())?;
-    let sources = whoever.by().list(&filter, limit.cursor, limit.count() + 1).await?;
-    let page = Page::of(sources, &limit, |source| source.id, Shown::from);
-    Ok(answer(USUAL * page.items.len(), |body| page.write(body)))
+    let mut page = WrittenPage::new(&limit, USUAL);
+    let mut show = |source: Listed<'_>| page.push(source.id, || Shown::from(source));
+    whoever.by().list(&filter, limit.cursor, limit.count() + 1, &mut show).await?;
+    Ok(page.answer())
 }
 
 /// Add a source. It is polled at once.

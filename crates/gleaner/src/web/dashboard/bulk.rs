@@ -173,8 +173,9 @@ async fn ask(visit: &Visit, list: &List, order: &Order) -> Result<Page<Sure>, Oo
         Some(_) => {
             fields.push(("all", "1".to_owned()));
             let found = by.count_sources(&list.filter, COUNTED).await?;
-            let first = by.list(&list.filter, None, NAMED as u32).await?;
-            (found, None, first.iter().map(|source| source.id).collect())
+            let mut first = Vec::new();
+            by.list(&list.filter, None, NAMED as u32, &mut |source| first.push(source.id)).await?;
+            (found, None, first)
         }
         None => {
             fields.extend(order.ids.iter().map(|id| ("id", id.to_string())));

@@ -69,11 +69,10 @@ fuzz: ## Each fuzz target RUNS times (5,000,000); needs cargo-fuzz; ends with on
 scale: ## Workers, API nodes, PostgreSQL and NATS as processes, in trouble for 300 rounds (ROUNDS=n), and 4 workers against 1
 	SCALE_ROUNDS=$(or $(ROUNDS),300) SCALE_THROUGHPUT=1 cargo test --release --locked --package gleaner --test gleaner -- --nocapture --test-threads 1 scale::
 
-bench: ## What polls cost, in CPU seconds, beside a bare loop; with slow servers; and while nothing is due
-	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml
-	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --latency
-	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --standing
-	$(MAKE) --no-print-directory bench-api
+bench: ## What polls cost, in CPU seconds, beside a bare loop; with slow servers; while nothing is due; and the API
+	@kept=0; for part in '' --latency --standing '--api 100000'; do \
+	  cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- $$part || kept=1; \
+	done; exit $$kept
 
 counters: ## Instructions, allocations, statements and bytes a poll, against bench/polls/counters.tsv (UPDATE=1 writes it)
 	cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- --counters $(if $(UPDATE),update)

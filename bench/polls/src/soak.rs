@@ -3,8 +3,9 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use gleaner::clock::{Clock as _, SystemClock};
 use gleaner::store::{NewSource, Options, open};
 use gleaner_core::time::Time;
 use sqlx::{Connection as _, Executor as _, Row as _, SqliteConnection};
@@ -64,7 +65,7 @@ pub(crate) fn run(sources: usize, minutes: u64) -> Result<bool, Failed> {
 /// A database with so many sources, due in turn over a minute.
 async fn fill(database: &Path, urls: &[String], sources: usize) -> Result<(), Failed> {
     let store = open(&Options::new(database.display().to_string())).await?;
-    let now = Time::from_millis(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64);
+    let now = SystemClock.now();
     let all: Vec<NewSource> = (0..sources)
         .map(|n| {
             let at = Time::from_millis(now.as_millis() + (n as i64 * 7919) % 60_000);
@@ -127,7 +128,7 @@ async fn look(process: u32, connection: &mut SqliteConnection) -> Result<Look, F
     let row = connection
         .fetch_one("SELECT (SELECT MIN(next_due) FROM hosts), (SELECT SUM(polls) FROM activity)")
         .await?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as f64;
+    let now = SystemClock.now().as_millis() as f64;
     let due = row.try_get::<Option<i64>, _>(0)?.map_or(now, |due| due as f64);
     let polls = row.try_get::<Option<i64>, _>(1)?.unwrap_or(0) as f64;
     Ok(Look { rss_mb, files, lag: ((now - due) / 1000.0).max(0.0), polls })

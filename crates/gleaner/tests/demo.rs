@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::until;
+
 /// How long something that is to happen may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-const LOOK: Duration = Duration::from_millis(50);
 
 /// A demo, and where it puts its temporary files.
 struct Demo {
@@ -116,15 +117,8 @@ impl Client {
 
     /// Asks again and again, until it is so.
     async fn until(&self, what: &str, path: &str, is_so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let items = self.items(path).await;
-            if is_so(&items) {
-                return items;
-            }
-            assert!(Instant::now() < end, "{what}: {items:#?}");
-            tokio::time::sleep(LOOK).await;
-        }
+        let look = async || Some(self.items(path).await).filter(|items| is_so(items));
+        until(PATIENCE, look, async || format!("{what}: {:#?}", self.items(path).await)).await
     }
 }
 
@@ -183,16 +177,12 @@ fn a_demo_says_what_to_look_at() {
     demo.end("-TERM");
 }
 
-#[test]
-fn who_ends_a_demo_early_finds_nothing_either() {
+#[tokio::test]
+async fn who_ends_a_demo_early_finds_nothing_either() {
     let demo = Demo::start(&["--ahead", "30"]);
-    let end = Instant::now() + PATIENCE;
     let begun =
         || std::fs::read_dir(demo.temporary.path()).unwrap().flatten().any(|one| entries(&one.path()) > 0);
-    while !begun() {
-        assert!(Instant::now() < end, "it begins");
-        std::thread::sleep(LOOK);
-    }
+    until(PATIENCE, async || begun().then_some(()), async || "it begins".to_owned()).await;
     demo.end("-INT");
 }
 

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::crash::server_is_done;
 use crate::support::http::{Received, Reply, Server};
-use crate::support::{Database, feed, postgres, sqlite, start};
+use crate::support::{Database, feed, postgres, sqlite, start, until};
 
 const HOSTS: u8 = 40;
 const FEEDS: usize = 3;
@@ -185,10 +185,8 @@ impl Killing {
         let _ = rustls::crypto::ring::default_provider().install_default();
         #[expect(clippy::disallowed_methods, reason = "a client of the process, not of the world")]
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        while !client.get(&ready).send().await.is_ok_and(|answer| answer.status() == 200) {
-            assert!(begun.elapsed() < READY, "ready within {READY:?}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let answers = async || client.get(&ready).send().await.ok().filter(|answer| answer.status() == 200);
+        until(READY, answers, async || format!("ready within {READY:?}")).await;
         self.slowest = self.slowest.max(begun.elapsed());
         child
     }
@@ -224,11 +222,8 @@ impl Killing {
         for _ in 0..5 {
             self.farm.lock().unwrap().asked.clear();
             let mut child = self.start().await;
-            let end = Instant::now() + PATIENCE;
-            while self.farm.lock().unwrap().asked.len() < feeds {
-                assert!(Instant::now() < end, "all feeds are asked");
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+            let asked = async || (self.farm.lock().unwrap().asked.len() >= feeds).then_some(());
+            until(PATIENCE, asked, async || "all feeds are asked".to_owned()).await;
             Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
             child.wait().unwrap();
             if self.farm.lock().unwrap().asked.values().all(|nothing_new| *nothing_new) {

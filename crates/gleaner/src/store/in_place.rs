@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
@@ -43,7 +43,7 @@ impl InPlace {
     }
 
     fn try_page(&self, query: &str, after: i64, show: Show<'_>) -> Result<()> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle().pop();
         let connection = idle.map_or_else(|| self.connect(), Ok)?;
         let mut statement = connection.prepare_cached(query)?;
         let mut rows = statement.query([after])?;
@@ -52,8 +52,12 @@ impl InPlace {
         }
         drop(rows);
         drop(statement);
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        self.idle().push(connection);
         Ok(())
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn connect(&self) -> Result<Connection> {
@@ -167,6 +171,8 @@ mod tests {
         other.execute_batch("CREATE TABLE one (id)").unwrap();
         assert_eq!(page(&columns("'u'")), (true, vec![(7, "u".to_owned())]));
         assert_eq!(page(&columns("NULL")), failed, "a source without a URL");
+        let second_fails = format!("{} UNION ALL {}", columns("'u'"), columns("NULL"));
+        assert_eq!(page(&second_fails), (false, vec![(7, "u".to_owned())]), "and what was shown is known");
         assert_eq!(page("SELECT 1 FROM nothing"), failed, "no such table");
         assert_eq!(page("SELECT id FROM one WHERE ?1 = 0"), (true, Vec::new()));
         other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();

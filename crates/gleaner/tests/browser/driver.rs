@@ -2,14 +2,14 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::support;
+
 /// How long something that is to happen may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is looked for again and again, until it is there.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// A browser with one window.
 pub(super) struct Browser {
@@ -131,24 +131,18 @@ impl Browser {
 
     /// Waits until something reads so.
     pub(super) async fn until_reads(&self, css: &str, part: &str) {
-        let begun = Instant::now();
-        loop {
-            let text = self.text(css).await;
-            if text.contains(part) {
-                return;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{css} never reads '{part}', but: {text}");
-            tokio::time::sleep(LOOK).await;
-        }
+        let reads = async || self.text(css).await.contains(part).then_some(());
+        let otherwise = async || format!("{css} never reads '{part}', but: {}", self.text(css).await);
+        support::until(PATIENCE, reads, otherwise).await;
     }
 
     /// Waits until a script says true.
     pub(super) async fn until_true(&self, script: &str) {
-        let begun = Instant::now();
-        while self.eval(script, &[]).await != Value::Bool(true) {
-            assert!(begun.elapsed() < PATIENCE, "never true: {script}\n{}", self.text("main").await);
-            tokio::time::sleep(LOOK).await;
-        }
+        let is_true = async || (self.eval(script, &[]).await == Value::Bool(true)).then_some(());
+        support::until(PATIENCE, is_true, async || {
+            format!("never true: {script}\n{}", self.text("main").await)
+        })
+        .await;
     }
 
     /// Where it is.

@@ -55,6 +55,8 @@ async fn a_form_is_checked_and_tried_as_it_is_typed() {
     browser.click("#name").await;
     browser.until_reads("#preview", "1 link would be followed").await;
     browser.until_reads("#preview", "The first of all articles").await;
+    // The complaint goes with the answer to the last check, and what stands below it moves.
+    browser.until_true("return document.querySelector('#wrong-article_selector').textContent === ''").await;
     browser.click(".save-bar button").await;
     browser.until_reads("#said", "Saved").await;
     let settings = site.api.by().source(id).await.unwrap().settings;

@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::http::{Received, Reply, Server};
 use crate::support::log::Captured;
-use crate::support::start;
+use crate::support::{self, start};
 
 /// How many times as fast as the world's the clock is: an interval of a minute is a second.
 const SPEED: u64 = 60;
@@ -156,11 +156,7 @@ impl Log {
 
 /// Waits for a condition.
 async fn until(mut holds: impl AsyncFnMut() -> bool, otherwise: impl Fn() -> String) {
-    let end = Instant::now() + PATIENCE;
-    while !holds().await {
-        assert!(Instant::now() < end, "{}", otherwise());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    support::until(PATIENCE, async || holds().await.then_some(()), async || otherwise()).await;
 }
 
 /// gleaner at work on a database, and what it works on.

@@ -17,6 +17,7 @@ use gleaner::store::{Options, open};
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 
+use crate::support::until;
 use farm::Farm;
 use site::{LEASE, Site};
 
@@ -205,19 +206,18 @@ async fn four_workers_keep_up_with_one() {
 async fn drained(workers: usize) -> f64 {
     let mut site = Site::new(Farm::new(1000, 8, Duration::ZERO).await).await;
     site.farm.publish(0);
-    let begun = Instant::now();
     for _ in 0..workers {
         site.add_worker().await;
     }
-    let (end, feeds) = (begun + Duration::from_secs(600), site.farm.feeds());
-    let mut first = None;
-    while site.farm.asked().0 < feeds {
-        assert!(Instant::now() < end, "all feeds are asked\n{}", site.logs());
-        // From the first answer on, so that starting is not counted.
-        first = first.or((site.farm.asked().0 > 0).then(Instant::now));
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let took = first.unwrap_or(begun).elapsed();
+    let feeds = site.farm.feeds();
+    let asked = async |least: usize| {
+        let look = async || (site.farm.asked().0 >= least).then(Instant::now);
+        let otherwise = async || format!("{least} feeds are asked\n{}", site.logs());
+        until(Duration::from_secs(600), look, otherwise).await
+    };
+    // From the first answer on, so that starting is not counted.
+    let first = asked(1).await;
+    let took = asked(feeds).await - first;
     site.stop().await;
     feeds as f64 / took.as_secs_f64()
 }

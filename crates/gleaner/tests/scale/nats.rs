@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::{self, stream::Stream};
 use futures_util::StreamExt as _;
 use serde_json::Value;
+
+use crate::support::until;
 
 /// A server that keeps its streams in a directory of its own.
 pub(super) struct Nats {
@@ -45,11 +47,8 @@ impl Nats {
             .spawn()
             .expect("nats-server is installed; `make setup` does it");
         self.child = Some(child);
-        let end = Instant::now() + Duration::from_secs(20);
-        while async_nats::connect(self.url()).await.is_err() {
-            assert!(Instant::now() < end, "nats-server answers");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let answers = async || async_nats::connect(self.url()).await.ok();
+        until(Duration::from_secs(20), answers, async || "nats-server answers".to_owned()).await;
     }
 
     pub(super) fn url(&self) -> String {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::farm::Farm;
 use super::nats::Nats;
 use crate::faults::server::{Line, Postgres, Wire};
-use crate::support::start;
+use crate::support::{start, until};
 
 /// How long a host stays a worker's that is not heard from.
 pub(super) const LEASE: Duration = Duration::from_secs(3);
@@ -64,15 +64,9 @@ impl Process {
     /// Stops as a person would have it stopped.
     pub(super) async fn stop(&mut self) {
         self.signal("-TERM");
-        let end = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                assert!(status.success(), "it stops well: {status}");
-                return;
-            }
-            assert!(Instant::now() < end, "it stops");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let stopped = async || self.child.try_wait().unwrap();
+        let status = until(PATIENCE, stopped, async || "it stops".to_owned()).await;
+        assert!(status.success(), "it stops well: {status}");
     }
 }
 
@@ -182,12 +176,14 @@ impl Site {
 
     /// All is polled again and again until this holds.
     pub(super) async fn until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
-        let end = Instant::now() + PATIENCE;
-        while !holds().await {
-            assert!(Instant::now() < end, "{what}\n{}", self.logs());
-            self.make_due().await;
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let look = async || {
+            let so = holds().await;
+            if !so {
+                self.make_due().await;
+            }
+            so.then_some(())
+        };
+        until(PATIENCE, look, async || format!("{what}\n{}", self.logs())).await;
     }
 
     /// The end of what every process said.

@@ -12,7 +12,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::nats::Nats;
-use crate::support::{Database, sqlite};
+use crate::support::{Database, sqlite, until};
+
+/// How long something that is to happen may take, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Site {
     nats: Nats,
@@ -54,36 +57,31 @@ impl Site {
 
     /// Waits until the stream holds so many messages; the subject and id of each.
     async fn holds(&self, count: u64) -> Vec<(String, String)> {
-        for _ in 0..3000 {
-            if let Some(stream) = self.nats.stream().await
-                && stream.cached_info().state.messages >= count
-            {
-                let state = &stream.cached_info().state;
-                assert_eq!(state.messages, count, "and no more");
-                let mut found = Vec::new();
-                for number in state.first_sequence..=state.last_sequence {
-                    let message = stream.get_raw_message(number).await.unwrap();
-                    let id = message.headers.get("Nats-Msg-Id").unwrap().to_string();
-                    found.push((message.subject.to_string(), id));
-                }
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        let look = async || {
+            let stream = self.nats.stream().await;
+            stream.filter(|stream| stream.cached_info().state.messages >= count)
+        };
+        let kept = async || format!("{count} messages never came: {:?}", self.db.store.stream("nats").await);
+        let stream = until(PATIENCE, look, kept).await;
+        let state = &stream.cached_info().state;
+        assert_eq!(state.messages, count, "and no more");
+        let mut found = Vec::new();
+        for number in state.first_sequence..=state.last_sequence {
+            let message = stream.get_raw_message(number).await.unwrap();
+            let id = message.headers.get("Nats-Msg-Id").unwrap().to_string();
+            found.push((message.subject.to_string(), id));
         }
-        panic!("{count} messages never came: {:?}", self.db.store.stream("nats").await);
+        found
     }
 
     /// Waits until it is told how the stream is.
     async fn says(&self, words: &str) {
         let actor = self.service.local().await.unwrap();
-        for _ in 0..3000 {
+        let told = async || {
             let stream = self.service.by(&actor).stream().await.unwrap();
-            if stream.is_some_and(|stream| stream.in_words(self.service.now()).contains(words)) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("nobody was told '{words}'");
+            stream.filter(|stream| stream.in_words(self.service.now()).contains(words))
+        };
+        until(PATIENCE, told, async || format!("nobody was told '{words}'")).await;
     }
 
     async fn stop(self) -> Database {

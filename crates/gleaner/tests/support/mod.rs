@@ -9,10 +9,30 @@ pub(crate) mod log;
 pub(crate) mod x;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gleaner::store::{HostKey, NewSource, Options, SourceSettings, Store, open};
 use gleaner_core::time::{Span, Time};
 use sqlx::Connection as _;
+
+/// How long between two looks at what happens elsewhere.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Looks again and again until there is something; who has waited for so long is told what there is instead.
+pub(crate) async fn until<T>(
+    patience: Duration,
+    mut look: impl AsyncFnMut() -> Option<T>,
+    otherwise: impl AsyncFn() -> String,
+) -> T {
+    let end = Instant::now() + patience;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < end, "{}", otherwise().await);
+        tokio::time::sleep(LOOK).await;
+    }
+}
 
 /// An empty database of its own, and the store in it.
 pub(crate) struct Database {

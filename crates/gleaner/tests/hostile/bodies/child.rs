@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::world::World;
 use super::{Case, cases, rounds};
-use crate::support::sqlite;
+use crate::support::{sqlite, until};
 
 /// Small limits of time; those of size are the usual ones.
 const SETTINGS: [&str; 3] =
@@ -98,10 +98,8 @@ async fn poll_beside(world: &mut World, beside: i64) -> u64 {
     let (begun, now) = (Instant::now(), world.now());
     world.begin_due().await;
     let polled = |source: &Source| source.health.last_polled_at == Some(now);
-    while !polled(&world.source(beside).await) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the source beside is not polled");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    let look = async || Some(world.source(beside).await).filter(polled);
+    until(Duration::from_secs(60), look, async || "the source beside is not polled".to_owned()).await;
     let beside_ms = u64::try_from(begun.elapsed().as_millis()).unwrap();
     world.finish().await;
     let source = world.source(beside).await;

@@ -12,6 +12,7 @@ pub mod fetch;
 mod hex;
 pub mod log;
 pub mod metrics;
+mod printable;
 pub mod read;
 pub mod service;
 pub mod simulate;

@@ -70,7 +70,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     };
     if args.json {
         let told = json!({ "id": source["id"], "is_new": is_new, "url": source["url"], "note": note });
-        return Ok(writeln!(context.out, "{told}")?);
+        return Ok(context.json_line(&told)?);
     }
     let (id, url) = (text(&source, "id"), text(&source, "url"));
     if is_new {

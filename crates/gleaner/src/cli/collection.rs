@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::show::{rows, text, when};
 use super::{Context, Failure};
+use crate::printable::shell_quoted;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -61,7 +62,8 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
             context.list(args.json, &collections, &heading, rows(&collections, row), "no collections")
         }
         Sub::Rename { new: None, owner: None, name } => Err(Failure::Usage(format!(
-            "say what is to change: `gleaner collection rename {name} NEW`, or --owner USER"
+            "say what is to change: `gleaner collection rename {} NEW`, or --owner USER",
+            shell_quoted(name)
         ))),
         Sub::Rename { name, new, owner } => {
             let mut body = json!({});

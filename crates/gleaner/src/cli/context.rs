@@ -11,6 +11,7 @@ use super::paint::Paint;
 use super::{ask, remote, table};
 use crate::config::Loaded;
 use crate::config::secret::Secret;
+use crate::printable::escape_json;
 use crate::service::Service;
 
 /// The variable that holds a token for `--server`.
@@ -69,7 +70,12 @@ impl Context<'_> {
 
     /// A value for programs.
     pub(super) fn json(&mut self, value: &Value) -> Result<(), Failure> {
-        Ok(writeln!(self.out, "{value:#}")?)
+        Ok(writeln!(self.out, "{}", escape_json(&format!("{value:#}")))?)
+    }
+
+    /// A value for programs, on one line.
+    pub(super) fn json_line(&mut self, value: &Value) -> io::Result<()> {
+        writeln!(self.out, "{}", escape_json(&value.to_string()))
     }
 
     /// A list: an object a line for programs, a table for people, or words where it is empty.
@@ -82,7 +88,7 @@ impl Context<'_> {
         none: &str,
     ) -> Result<(), Failure> {
         if json {
-            return Ok(values.iter().try_for_each(|value| writeln!(self.out, "{value}"))?);
+            return Ok(values.iter().try_for_each(|value| self.json_line(value))?);
         }
         if rows.is_empty() {
             return Ok(writeln!(self.out, "{none}")?);

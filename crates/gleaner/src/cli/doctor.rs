@@ -12,6 +12,7 @@ use super::remote::Remote;
 use super::table::shortened;
 use super::{Context, Failure};
 use crate::config::Config;
+use crate::printable::escape_json;
 use crate::service::{Finding, State, examine};
 
 #[derive(Debug, clap::Args)]
@@ -53,7 +54,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
 pub(super) fn of_config(args: &Args, why: &str, out: &mut dyn std::io::Write) -> Result<(), Failure> {
     let finding = Finding::wrong("config", why, "`gleaner config` lists what can be set, and to what");
     if args.json {
-        writeln!(out, "{:#}", json!({ "findings": [finding] }))?;
+        writeln!(out, "{}", escape_json(&format!("{:#}", json!({ "findings": [finding] }))))?;
     } else {
         write!(out, "{}", line(&finding))?;
     }

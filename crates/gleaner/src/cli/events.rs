@@ -109,7 +109,7 @@ async fn latest(client: &Client, which: &[(&str, String)], most: usize) -> Resul
 
 fn tell(event: &Value, json: bool, context: &mut Context<'_>) -> Result<(), Failure> {
     if json {
-        return Ok(writeln!(context.out, "{event}")?);
+        return Ok(context.json_line(event)?);
     }
     Ok(writeln!(context.out, "{}", line(event))?)
 }

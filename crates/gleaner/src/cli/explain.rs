@@ -6,6 +6,7 @@ use super::show::{rows, text, when};
 use super::source::{id_of, named};
 use super::table::{aligned, shortened};
 use super::{Context, Failure};
+use crate::printable::shell_quoted;
 
 /// How many polls are shown.
 const POLLS: usize = 10;
@@ -101,7 +102,7 @@ pub(super) async fn explain(args: &Args, context: &mut Context<'_>) -> Result<()
         }
     }
     if let Some(url) = told["proposal"].as_str() {
-        writeln!(context.out, "to use it: gleaner edit {id} --url '{}'", shortened(url, 2000))?;
+        writeln!(context.out, "to use it: gleaner edit {id} --url {}", shell_quoted(url))?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use super::{Context, Failure};
+use crate::printable::escape_json;
 use crate::service::{extract_html, extract_url};
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +36,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     };
     if args.json {
         let text = serde_json::to_string_pretty(&article).unwrap_or_default();
-        writeln!(context.out, "{text}")?;
+        writeln!(context.out, "{}", escape_json(&text))?;
     } else {
         writeln!(context.out, "{}", if args.html { &article.html } else { &article.text })?;
     }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::client::{Sent, query};
 use super::show::{rows, text};
 use super::{Context, Failure, collection, progress};
+use crate::printable::escape_json;
 use crate::service::{Format, MAX_LIST_BYTES};
 
 #[derive(Debug, clap::Args)]
@@ -110,7 +111,11 @@ pub(super) async fn export(args: &Export, context: &mut Context<'_>) -> Result<(
     }
     let list = client.bytes(Method::GET, &format!("/export{}", query(&parameters)), Sent::Nothing).await?;
     match &args.output {
-        None => Ok(context.out.write_all(&list)?),
+        None => {
+            let list = String::from_utf8_lossy(&list);
+            let list = if args.format == Format::Json { escape_json(&list) } else { list };
+            Ok(context.out.write_all(list.as_bytes())?)
+        }
         Some(path) => {
             let cannot = |error| Failure::Failed(format!("{} cannot be written: {error}", path.display()));
             std::fs::write(path, &list).map_err(cannot)?;

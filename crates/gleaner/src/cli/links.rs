@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Read as _};
 
 use super::table::{aligned, shortened};
 use super::{Context, Failure, complain};
+use crate::printable::escape_json;
 use crate::service::{IndexLink, IndexLinks, links_at, links_of};
 
 /// No page needs more.
@@ -47,7 +48,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     };
     if args.json {
         let text = serde_json::to_string_pretty(&index).unwrap_or_default();
-        writeln!(context.out, "{text}")?;
+        writeln!(context.out, "{}", escape_json(&text))?;
     } else if args.plain || !io::stdout().is_terminal() {
         for link in &index.links {
             writeln!(context.out, "{}", link.url)?;

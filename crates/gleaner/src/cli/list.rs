@@ -44,7 +44,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     let (mut pages, mut rows) = (client.pages("/sources", &search), Vec::new());
     while let Some(page) = pages.next().await? {
         if args.json {
-            page.iter().try_for_each(|source| writeln!(context.out, "{source}"))?;
+            page.iter().try_for_each(|source| context.json_line(source))?;
         } else {
             rows.extend(page.iter().map(row));
         }

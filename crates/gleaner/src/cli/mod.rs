@@ -55,6 +55,8 @@ use context::{Context, Server, TOKEN_VARIABLE};
 pub use failure::Failure;
 use paint::Paint;
 
+use crate::printable::Printable;
+
 const AFTER_HELP: &str = "\
 Settings come from the config file, GLEANER_… variables (GLEANER_SOURCE__MAX_FAILURES=3) and --set, the last
 winning. `gleaner config` lists all of them.
@@ -202,7 +204,7 @@ fn run(cli: Cli, mut env: Env) -> Result<(), Failure> {
         (Some(place), _) => demo::settings(place, &set)?,
         (None, command) => match (load::config(config.as_ref(), &set, env), command) {
             (Err(Failure::Config(why)), Command::Doctor(args)) => {
-                return doctor::of_config(args, &why, &mut io::stdout());
+                return doctor::of_config(args, &why, &mut Printable::new(io::stdout()));
             }
             (loaded, _) => loaded?,
         },
@@ -210,7 +212,7 @@ fn run(cli: Cli, mut env: Env) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         complain(&format!("warning: {warning}"));
     }
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = Printable::new(io::BufWriter::new(io::stdout().lock()));
     let server = Server { url: server, token_file, token };
     let mut context = Context { loaded, out: &mut out, paint, server };
     block_on(dispatch(&cli.command, &mut context))?;
@@ -255,5 +257,5 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
 
 /// Says something on standard error; where that is closed there is nobody to tell.
 fn complain(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(Printable::new(io::stderr()), "{text}");
 }

@@ -46,7 +46,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     while let Some((id, url, polled)) = polls.next().await {
         bar.inc(1);
         match polled {
-            Ok(poll) if args.json => bar.suspend(|| writeln!(context.out, "{poll}"))?,
+            Ok(poll) if args.json => bar.suspend(|| context.json_line(&poll))?,
             Ok(poll) => bar.suspend(|| writeln!(context.out, "{}", words(&url, &poll)))?,
             Err(failure) => {
                 failed += 1;

@@ -62,7 +62,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
         let page = &page[..page.len().min(most - told)];
         told += page.len();
         if args.json {
-            page.iter().try_for_each(|post| writeln!(context.out, "{post}"))?;
+            page.iter().try_for_each(|post| context.json_line(post))?;
         } else {
             table.extend(rows(page, row));
         }

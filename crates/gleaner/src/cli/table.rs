@@ -1,5 +1,7 @@
 //! Aligned columns, and text from outside that cannot play tricks on a terminal.
 
+use crate::printable::is_hidden;
+
 /// Columns are not cut below this.
 const NARROWEST: usize = 8;
 
@@ -38,9 +40,13 @@ pub(super) fn fitted(rows: &[Vec<String>], width: usize) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// At most so many characters, on one line, control characters as blanks.
+/// At most so many characters, on one line, without hidden ones; control characters are blanks.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean: String = text
+        .chars()
+        .filter(|c| c.is_control() || !is_hidden(*c))
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     if clean.chars().count() <= most {
         return clean;
     }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::table::{aligned, shortened};
 use super::{Context, Failure};
+use crate::printable::escape_json;
 use crate::service::{Trial, TrialEntry, TrialFeed, try_url};
 
 #[derive(Debug, clap::Args)]
@@ -27,7 +28,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     };
     if args.json {
         let text = serde_json::to_string_pretty(&trial).unwrap_or_default();
-        writeln!(context.out, "{text}")?;
+        writeln!(context.out, "{}", escape_json(&text))?;
     } else {
         context.out.write_all(shown(&trial, context.paint).as_bytes())?;
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::client::{Client, segment};
 use super::show::{rows, text, when};
 use super::{Context, Failure, ask};
+use crate::printable::shell_quoted;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -59,7 +60,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
             }
             let next = match password {
                 Some(_) => String::new(),
-                None => format!("; `gleaner user link {name}` makes a link to log in with"),
+                None => format!("; `gleaner user link {}` makes a link to log in with", shell_quoted(name)),
             };
             context.say(args.json, &user, &format!("added user {name}{next}"))
         }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::html::{Tag, Token, Tokens};
+use crate::printable::is_hidden;
 
 /// Folders below this depth count as the one that they are in.
 const DEPTH: usize = 16;
@@ -206,6 +207,10 @@ fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\t' | '\n' | '\r' => out.push(' '),
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
+            // Nothing hidden in a list that is printed, and nothing lost.
+            c if is_hidden(c) => {
+                let _ = write!(out, "&#x{:x};", u32::from(c));
+            }
             c => out.push(c),
         }
     }

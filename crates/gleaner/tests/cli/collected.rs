@@ -8,7 +8,13 @@ use tokio::runtime::Runtime;
 use super::site::{Site, on_both_ways};
 use crate::support::http::{Reply, Server};
 
-on_both_ways!(posts_are_listed_and_searched, events_are_listed, events_are_followed, keys_are_set);
+on_both_ways!(
+    nothing_from_outside_reaches_a_terminal_hidden,
+    posts_are_listed_and_searched,
+    events_are_listed,
+    events_are_followed,
+    keys_are_set
+);
 
 const FEED: &str = "<rss version='2.0'><channel><title>News</title>\
     <item><guid>1</guid><title>Whales sing</title><link>https://a.example/1</link>\
@@ -24,6 +30,65 @@ fn polled(site: &Site) -> (Runtime, Server) {
     let run = site.run(&["poll", "1", "--wait"]);
     assert_eq!(run.code, 0, "{}", run.err);
     (runtime, server)
+}
+
+/// Every command that prints what a feed or a person wrote, with what must not be printed in all of it.
+fn nothing_from_outside_reaches_a_terminal_hidden(site: &Site) {
+    const HIDDEN: [char; 8] =
+        ['\u{1b}', '\u{9b}', '\u{7}', '\r', '\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}'];
+    let evil = |text: &str| format!("{text}{}", HIDDEN.iter().collect::<String>());
+    let runtime = Runtime::new().unwrap();
+    let server = runtime.block_on(Server::start());
+    let item = format!(
+        "<guid>1</guid><title>{0}</title><description>{0}</description><author>{0}</author>",
+        evil("words")
+    );
+    let feed = format!(
+        "<rss version='2.0'><channel><title>{}</title><item>{item}</item></channel></rss>",
+        evil("News")
+    );
+    server.on("/feed", Reply::ok(&feed));
+    let page = format!(
+        "<html><title>{0}</title><article><h1>{0}</h1><p>{0} {1}</p></article>",
+        evil("T"),
+        "long text. ".repeat(80)
+    );
+    server.on("/page", Reply::ok(&page).header("Content-Type", "text/html"));
+    site.run(&["collection", "create", &format!("c{}", '\u{200b}')]);
+    site.run(&["add", server.url("/feed").as_str(), "--name", &format!("n{}", '\u{202e}')]);
+    site.run(&["poll", "1", "--wait"]).ok();
+    let page = server.url("/page").to_string();
+    let feed = server.url("/feed").to_string();
+    let commands: [&[&str]; 16] = [
+        &["list"],
+        &["list", "--json"],
+        &["show", "1"],
+        &["show", "1", "--json"],
+        &["explain", "1"],
+        &["posts"],
+        &["posts", "1"],
+        &["posts", "--json"],
+        &["events"],
+        &["events", "--json"],
+        &["collection", "list"],
+        &["export"],
+        &["export", "--format", "json"],
+        &["try", &feed],
+        &["extract", &page],
+        &["extract", &page, "--html"],
+    ];
+    for command in commands {
+        let run = site.run(command);
+        let shown = format!("{}{}", run.out, run.err);
+        assert!(!shown.is_empty() && !shown.contains(HIDDEN), "{command:?}: {shown:?}");
+        if command.contains(&"--json") {
+            let lines = run.out.lines().filter(|line| line.starts_with('{') && line.ends_with('}'));
+            lines.for_each(|line| drop(serde_json::from_str::<serde_json::Value>(line).unwrap()));
+        }
+    }
+    let listed = site.run(&["list", "--json"]).ok();
+    let value: serde_json::Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+    assert_eq!(value["name"], "n\u{202e}", "programs lose nothing");
 }
 
 fn posts_are_listed_and_searched(site: &Site) {

@@ -3,22 +3,29 @@
 use std::fmt;
 
 use crate::config::{Log, LogFormat, LogLevel};
+use crate::printable::is_hidden;
 
-/// Names of query parameters whose values are nobody's business.
-const SECRETS: [&str; 12] = [
-    "key",
+/// A query parameter is secret if its name, without case and punctuation, is one of these...
+const SECRET_NAMES: [&str; 9] = ["auth", "code", "hmac", "jwt", "pass", "pw", "sid", "sig", "signed"];
+/// ...or contains one of these.
+const SECRET_PARTS: [&str; 12] = [
+    "accesskey",
     "apikey",
-    "api_key",
-    "token",
-    "access_token",
-    "auth",
-    "password",
-    "passwd",
+    "authkey",
+    "credential",
+    "passw",
+    "privatekey",
+    "pwd",
     "secret",
-    "sig",
-    "signature",
     "session",
+    "signature",
+    "token",
+    "authorization",
 ];
+/// A value or part of a path of at least so many characters that looks random is taken for a secret, too.
+const RANDOM_VALUE: usize = 20;
+/// Parts of paths are longer before they are: identifiers stand there, too.
+const RANDOM_SEGMENT: usize = 32;
 
 /// Sends all logs to standard error, as config says.
 pub fn start(log: &Log) {
@@ -64,29 +71,93 @@ fn show_word(word: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// What follows `://`: no user, no password, no values of secret parameters.
+/// What follows `://`: no user, no password, no secrets in path, query or fragment.
 fn show_url(rest: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     escape(authority.rsplit_once('@').map_or(authority, |(_, host)| host), f)?;
-    let Some((path, query)) = tail.split_once('?') else { return escape(tail, f) };
-    escape(path, f)?;
-    for (place, pair) in query.split('&').enumerate() {
-        f.write_str(if place == 0 { "?" } else { "&" })?;
-        match pair.split_once('=') {
-            Some((name, _)) if SECRETS.contains(&name.to_ascii_lowercase().as_str()) => {
-                escape(name, f)?;
-                f.write_str("=…")?;
-            }
-            _ => escape(pair, f)?,
+    let (before, fragment) =
+        tail.split_once('#').map_or((tail, None), |(before, after)| (before, Some(after)));
+    let (path, query) = before.split_once('?').map_or((before, None), |(path, query)| (path, Some(query)));
+    show_parts(path, '/', f, |segment| (looks_random(segment, RANDOM_SEGMENT)).then_some(""))?;
+    for (mark, parameters) in [("?", query), ("#", fragment)] {
+        if let Some(parameters) = parameters {
+            f.write_str(mark)?;
+            show_parts(parameters, '&', f, secret_parameter)?;
         }
     }
     Ok(())
 }
 
+/// Writes parts between separators; of a secret one only what may be shown of it.
+fn show_parts<'a>(
+    text: &'a str,
+    separator: char,
+    f: &mut fmt::Formatter<'_>,
+    secret: impl Fn(&'a str) -> Option<&'a str>,
+) -> fmt::Result {
+    for (place, part) in text.split(separator).enumerate() {
+        if place > 0 {
+            write!(f, "{separator}")?;
+        }
+        match secret(part) {
+            Some(shown) => {
+                escape(shown, f)?;
+                f.write_str("…")?;
+            }
+            None => escape(part, f)?,
+        }
+    }
+    Ok(())
+}
+
+/// The name of a parameter whose value is secret, with its `=`.
+fn secret_parameter(pair: &str) -> Option<&str> {
+    let (name, value) = pair.split_once('=').unwrap_or(("", pair));
+    let plain: String =
+        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let named = plain.ends_with("key")
+        || SECRET_NAMES.contains(&plain.as_str())
+        || SECRET_PARTS.iter().any(|part| plain.contains(part));
+    // `channel_id` and the like name what everybody may know, however random it looks.
+    let public = plain.ends_with("id");
+    let secret = named || !public && looks_random(value, RANDOM_VALUE);
+    secret.then(|| &pair[..pair.len() - value.len()])
+}
+
+/// Whether a text looks drawn at random: letters and digits mixed, nearly as varied as its length allows.
+fn looks_random(text: &str, least: usize) -> bool {
+    let text = text.trim_end_matches(['=', '%']);
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.~+/%".contains(&b);
+    if text.len() < least || !text.bytes().all(allowed) {
+        return false;
+    }
+    let mut counts = [0_u32; 256];
+    text.bytes().for_each(|b| counts[usize::from(b)] += 1);
+    let length = text.len() as f64;
+    let entropy: f64 =
+        counts.iter().filter(|n| **n > 0).map(|n| f64::from(*n) / length).map(|p| -p * p.log2()).sum();
+    entropy >= 3.0 && random_runs(text) * 2 >= text.len()
+}
+
+/// How much of a text is in runs of letters and digits that mix digits with letters, or capitals with small letters and
+/// digits. Words and numbers that dashes join do not.
+fn random_runs(text: &str) -> usize {
+    let runs = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let mixes = |run: &&str| {
+        let count = |is: fn(&u8) -> bool| run.bytes().filter(is).count();
+        let (digits, capitals) = (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase));
+        let small = run.len() - digits - capitals;
+        digits > 0
+            && capitals + small > 0
+            && (digits * 8 >= run.len() || capitals * 8 >= run.len() && small * 8 >= run.len())
+    };
+    runs.filter(mixes).map(str::len).sum()
+}
+
 fn escape(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     text.chars()
-        .try_for_each(|c| if c.is_control() { write!(f, "{}", c.escape_default()) } else { write!(f, "{c}") })
+        .try_for_each(|c| if is_hidden(c) { write!(f, "{}", c.escape_default()) } else { write!(f, "{c}") })
 }
 
 #[cfg(test)]
@@ -102,6 +173,53 @@ mod tests {
         check("moved to https://u:p@b.example, it says", "moved to https://b.example, it says");
         check("evil\nERROR all is lost\u{1b}[2J", "evil\\nERROR all is lost\\u{1b}[2J");
         check("mail me@example.org", "mail me@example.org");
+        check("evil \u{202e}txt.exe\u{200b}", "evil \\u{202e}txt.exe\\u{200b}");
         check("", "");
+    }
+
+    #[test]
+    fn secret_parameters_go_by_name_and_by_look() {
+        for name in [
+            "feed_token",
+            "private_token",
+            "client_secret",
+            "api-key",
+            "x-amz-signature",
+            "X-Amz-Credential",
+            "jwt",
+            "pwd",
+            "key",
+            "apikey",
+            "auth",
+            "sig",
+            "session",
+            "Access-Token",
+            "password",
+            "sid",
+            "code",
+            "authkey",
+        ] {
+            let shown = Shown(&format!("https://a.example/feed?{name}=abc&n=1")).to_string();
+            assert_eq!(shown, format!("https://a.example/feed?{name}=…&n=1"));
+        }
+        let check = |text, expected: &str| assert_eq!(Shown(text).to_string(), expected);
+        check("https://a.example/?x=3f9a8c2d7b1e4f60a5c9", "https://a.example/?x=…");
+        check("https://a.example/?u=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOjF9.c2ln", "https://a.example/?u=…");
+        check("https://a.example/?3f9a8c2d7b1e4f60a5c9", "https://a.example/?…");
+        check("https://a.example/#access_token=abc&x=1", "https://a.example/#access_token=…&x=1");
+        check(
+            "https://a.example/private/9c1185a5c5e9fc54612808977ee8f548/feed.xml",
+            "https://a.example/private/…/feed.xml",
+        );
+        for open in [
+            "https://a.example/2026/11/16/twelve-boxers-chase-victor-across-the-great-dyke/",
+            "https://a.example/feeds/videos.xml?channel_id=UC4QobU6STFB0P71PMvOGN5A",
+            "https://a.example/?q=rust+language&page=12&from=2026-11-16T08:00:00",
+            "https://a.example/?category=science-and-technology-2026&monkey_business=1",
+            "https://a.example/p/550e8400-e29b",
+        ] {
+            let shown = Shown(open).to_string();
+            assert!(!shown.contains("=…") && !shown.contains("/…"), "{shown}");
+        }
     }
 }

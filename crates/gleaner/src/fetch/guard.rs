@@ -135,11 +135,14 @@ const fn v6(a: u16, b: u16, c: u16) -> u128 {
 }
 
 /// IANA's special-purpose ranges, and multicast. The few in them that are reachable serve no documents.
-const SPECIAL_V4: [(u32, u32, &str); 20] = [
+const SPECIAL_V4: [(u32, u32, &str); 23] = [
     (v4(0, 0, 0, 0), 8, "this network"),
     (v4(10, 0, 0, 0), 8, "private"),
     (v4(100, 64, 0, 0), 10, "shared by a carrier's customers"),
     (v4(127, 0, 0, 0), 8, "this machine"),
+    (v4(161, 26, 0, 0), 16, "a cloud provider's internal network"),
+    (v4(166, 8, 0, 0), 14, "a cloud provider's internal network"),
+    (v4(168, 63, 129, 16), 32, "a cloud provider's metadata service"),
     (v4(169, 254, 0, 0), 16, "link-local"),
     (v4(172, 16, 0, 0), 12, "private"),
     (v4(192, 0, 0, 0), 24, "reserved for protocols"),

@@ -2,7 +2,7 @@
 //! its own.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::ServiceError;
@@ -44,7 +44,7 @@ pub async fn back_up(config: &Config, to: &Path, force: bool) -> Result<Copied, 
     }
     // Under another name until it is whole: whoever finds a backup can trust it.
     let draft = beside(to, ".partial");
-    remove(&draft).map_err(|error| failed(&draft, &error))?;
+    remove(&draft).and_then(|()| create_private(&draft).map(drop)).map_err(|error| failed(&draft, &error))?;
     let copied = whole::copy(&database, &draft).await;
     let copied = copied.map_err(ServiceError::from).and_then(|()| {
         sync(&draft).and_then(|()| fs::rename(&draft, to)).map_err(|error| failed(to, &error))
@@ -54,14 +54,15 @@ pub async fn back_up(config: &Config, to: &Path, force: bool) -> Result<Copied, 
     }
     copied?;
     if let Some(key) = &key {
-        copy_key(key, &key_to).map_err(|error| failed(&key_to, &error))?;
+        copy_private(key, &key_to).map_err(|error| failed(&key_to, &error))?;
     }
     let bytes = fs::metadata(to).map_err(|error| failed(to, &error))?.len();
     Ok(Copied { database: to.to_owned(), bytes, key: key.map(|_| key_to), replaced: None })
 }
 
-/// Puts a copy in the database's place. What was there is moved aside, and only where `force` says so; a database in use
-/// likewise.
+/// Puts a copy in the database's place, whole or not at all: it is checked, copied beside the database and synced before
+/// anything there is touched. The former database is kept under a name of its own; replacing one, or one in use, needs
+/// `force`.
 pub async fn restore(config: &Config, from: &Path, force: bool) -> Result<Copied, ServiceError> {
     let database = sqlite(config, |url| {
         format!(
@@ -69,22 +70,86 @@ pub async fn restore(config: &Config, from: &Path, force: bool) -> Result<Copied
             from.display()
         )
     })?;
+    if is_same_file(from, &database) {
+        let message = format!("{} is the database itself; name a backup of it", from.display());
+        return Err(ServiceError::invalid("file", message));
+    }
     check(from).await?;
-    let replaced = make_room(&database, force).await?;
+    may_replace(&database, force).await?;
     if let Some(directory) = database.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
     }
-    let draft = beside(&database, ".restoring");
-    let copied =
-        fs::copy(from, &draft).and_then(|_| sync(&draft)).and_then(|()| fs::rename(&draft, &database));
-    copied.map_err(|error| failed(&database, &error))?;
     let (key_from, key_to) = (beside(from, ".key"), Vault::of(&config.store).file().map(Path::to_owned));
     let key = key_to.filter(|_| key_from.is_file());
-    if let Some(key) = &key {
-        copy_key(&key_from, key).map_err(|error| failed(key, &error))?;
+    let drafts = Drafts {
+        database: beside(&database, ".restoring"),
+        key: key.as_deref().map(|key| beside(key, ".restoring")),
+    };
+    drafts.prepare(from, &key_from).map_err(|error| failed(&drafts.database, &error))?;
+    let replaced = keep_former(&database).map_err(|error| failed(&database, &error))?;
+    if let Err(error) = drafts.put_in_place(&database, key.as_deref()) {
+        put_key_back(key.as_deref(), replaced.as_deref());
+        return Err(failed(&database, &error));
     }
     let bytes = fs::metadata(&database).map_err(|error| failed(&database, &error))?.len();
     Ok(Copied { database, bytes, key, replaced })
+}
+
+/// Copies that are whole before they are put in place. What was not put in place is removed.
+struct Drafts {
+    database: PathBuf,
+    key: Option<PathBuf>,
+}
+
+impl Drafts {
+    fn prepare(&self, database: &Path, key: &Path) -> io::Result<()> {
+        copy_private(database, &self.database)?;
+        self.key.as_ref().map_or(Ok(()), |draft| copy_private(key, draft))
+    }
+
+    /// The key first: without it the new database could not be read, and the former key is kept beside the former database.
+    fn put_in_place(&self, database: &Path, key: Option<&Path>) -> io::Result<()> {
+        if let (Some(draft), Some(key)) = (&self.key, key) {
+            fs::rename(draft, key)?;
+        }
+        // A log that belongs to the former database would be applied to this one.
+        remove(&beside(database, "-wal"))?;
+        remove(&beside(database, "-shm"))?;
+        fs::rename(&self.database, database)?;
+        sync(database.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+    }
+}
+
+impl Drop for Drafts {
+    fn drop(&mut self) {
+        let _ = remove(&self.database);
+        let _ = self.key.as_deref().map(remove);
+    }
+}
+
+/// The former database stays in use, and needs the key that opens it.
+fn put_key_back(key: Option<&Path>, former: Option<&Path>) {
+    if let (Some(key), Some(former)) = (key, former.map(|former| beside(former, ".key")))
+        && former.is_file()
+        && let Err(error) = copy_private(&former, key)
+    {
+        tracing::error!(%error, key = %key.display(), former = %former.display(), "the former key could not be put back; copy it by hand");
+    }
+}
+
+/// Whether two paths lead to one file, by whatever links.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let same_path =
+        matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other);
+    #[cfg(unix)]
+    let same_inode = {
+        use std::os::unix::fs::MetadataExt as _;
+        let id = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+        matches!((id(one), id(other)), (Ok(one), Ok(other)) if one == other)
+    };
+    #[cfg(not(unix))]
+    let same_inode = false;
+    same_path || same_inode
 }
 
 /// Refuses what is no sound copy of a database that this gleaner knows.
@@ -114,10 +179,10 @@ async fn check(from: &Path) -> Result<(), ServiceError> {
     }
 }
 
-/// Moves what is in the way aside, with what belongs to it.
-async fn make_room(database: &Path, force: bool) -> Result<Option<PathBuf>, ServiceError> {
+/// Refuses to replace a database unless `force` says so.
+async fn may_replace(database: &Path, force: bool) -> Result<(), ServiceError> {
     if !database.exists() {
-        return Ok(None);
+        return Ok(());
     }
     let shown = database.display();
     match whole::settle(database).await {
@@ -127,23 +192,36 @@ async fn make_room(database: &Path, force: bool) -> Result<Option<PathBuf>, Serv
         }
         // What cannot be opened is all the more to be replaced.
         _ if !force => {
-            let message = format!("there is a database already at {shown}; --force moves it aside");
+            let message = format!(
+                "there is a database already at {shown}; --force keeps it under another name and replaces it"
+            );
             return Err(ServiceError::conflict("database_exists", message));
         }
-        _ => {}
+        _ => Ok(()),
     }
-    let aside = beside(database, ".replaced");
-    for suffix in ["", "-wal", "-shm", ".key"] {
-        let (from, to) = (beside(database, suffix), beside(&aside, suffix));
-        remove(&to).map_err(|error| failed(&to, &error))?;
+}
+
+/// Gives the former database, with its log and its key, a second name that nothing has yet. It stays where it is until the
+/// new one takes its place.
+fn keep_former(database: &Path) -> io::Result<Option<PathBuf>> {
+    if !database.exists() {
+        return Ok(None);
+    }
+    let parts = ["", "-wal", "-shm", ".key"];
+    let is_free = |name: &PathBuf| parts.iter().all(|suffix| !beside(name, suffix).exists());
+    let names = std::iter::once(".replaced".to_owned()).chain((2..10_000).map(|n| format!(".replaced-{n}")));
+    let former = names.map(|suffix| beside(database, &suffix)).find(is_free);
+    let former = former.ok_or_else(|| io::Error::other("10,000 former databases are there; remove some"))?;
+    for suffix in parts {
+        let (from, to) = (beside(database, suffix), beside(&former, suffix));
         match (from.exists(), suffix) {
             (false, _) => {}
-            // A copy may come without one, and then this is the one that opens it.
-            (true, ".key") => copy_key(&from, &to).map_err(|error| failed(&to, &error))?,
-            (true, _) => fs::rename(&from, &to).map_err(|error| failed(&to, &error))?,
+            // The key's own file is overwritten by a rename, or stays in use.
+            (true, ".key") => copy_private(&from, &to)?,
+            (true, _) => fs::hard_link(&from, &to).or_else(|_| copy_private(&from, &to))?,
         }
     }
-    Ok(Some(aside))
+    Ok(Some(former))
 }
 
 fn sqlite(config: &Config, otherwise: impl Fn(String) -> String) -> Result<PathBuf, ServiceError> {
@@ -172,16 +250,21 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A key is for its owner's eyes only, wherever it is.
-fn copy_key(from: &Path, to: &Path) -> io::Result<()> {
-    let key = fs::read(from)?;
-    remove(to)?;
+/// A new file that only its owner reads.
+fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(to)?;
-    file.write_all(&key)?;
+    options.open(path)
+}
+
+/// Copies a file to one that only its owner reads, and waits until that is durable.
+fn copy_private(from: &Path, to: &Path) -> io::Result<()> {
+    let mut source = File::open(from)?;
+    remove(to)?;
+    let mut file = create_private(to)?;
+    io::copy(&mut source, &mut file)?;
     file.sync_all()
 }
 

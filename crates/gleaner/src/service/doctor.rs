@@ -137,6 +137,17 @@ async fn look_at_database(config: &Config) -> Looked {
 
 /// A database that is still to be made needs a directory that can be written.
 fn not_there_yet(path: &Path) -> Finding {
+    let marker = whole::marker(path);
+    if marker.exists() {
+        return Finding::wrong(
+            "database",
+            format!("{} is missing, but it was there before", path.display()),
+            format!(
+                "restore a backup with `gleaner restore`, put the file back, or delete {} to begin anew",
+                marker.display()
+            ),
+        );
+    }
     let directory = existing(path);
     match probe(&directory) {
         Ok(_) => {

@@ -47,6 +47,17 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// It was there before and is gone, or is empty.
+    #[error(
+        "the database {database} is missing or empty, but it was there before; restore a backup with `gleaner restore`, \
+         put the file back, or delete {marker} to begin with an empty one"
+    )]
+    Missing {
+        /// Which database.
+        database: String,
+        /// The file that says that it was there.
+        marker: String,
+    },
     /// A later gleaner wrote it.
     #[error(
         "the database {database} has schema version {found}, but this gleaner knows only {known}; \

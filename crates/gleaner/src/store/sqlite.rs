@@ -49,6 +49,20 @@ pub(super) const MIGRATIONS: &[Migration] = migrations!("sqlite");
 #[path = "sql/mod.rs"]
 mod sql;
 
+/// The file beside a database that says that it was there, so that one which is gone is noticed and not begun anew.
+pub(super) fn marker(database: &str) -> String {
+    format!("{database}.initialized")
+}
+
+/// Refuses a database that was there before and is gone, or is empty.
+fn refuse_missing(path: &str) -> Result<()> {
+    let (marker, there) = (marker(path), std::fs::metadata(path).is_ok_and(|file| file.len() > 0));
+    if !there && Path::new(&marker).exists() {
+        return Err(StoreError::Missing { database: path.to_owned(), marker });
+    }
+    Ok(())
+}
+
 /// Makes a new file one that nobody else reads; SQLite gives the files beside it the same rights. One that is there
 /// keeps what its owner gave it.
 fn keep_private(path: &str) -> std::io::Result<()> {
@@ -73,10 +87,10 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
             why: format!("the directory {} cannot be made: {error}", directory.display()),
         })?;
     }
-    keep_private(path).map_err(|error| StoreError::BadUrl {
-        url: path.to_owned(),
-        why: format!("the file cannot be made: {error}"),
-    })?;
+    refuse_missing(path)?;
+    let cannot =
+        |error| StoreError::BadUrl { url: path.to_owned(), why: format!("the file cannot be made: {error}") };
+    keep_private(path).map_err(cannot)?;
     let mut connect = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -105,5 +119,6 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
     let read = Readers::new(connect, options.max_connections);
     let store = sql::Sql { read, write, database: path.to_owned(), patience: None };
     store.migrate().await?;
+    keep_private(&marker(path)).map_err(cannot)?;
     Ok(store)
 }

@@ -1,6 +1,6 @@
 //! A database as a whole, from outside: what state it is in, and copies of it. Nothing here makes or migrates one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gleaner_core::time::Time;
@@ -94,7 +94,12 @@ async fn look_at_postgres(url: &str) -> Result<State> {
     state.await.map_err(fail)
 }
 
-/// Writes a consistent copy of an SQLite database, while others use it, to a file that is not there yet.
+/// The file beside an SQLite database that says that it was there.
+pub fn marker(database: &Path) -> PathBuf {
+    sqlite::marker(&database.display().to_string()).into()
+}
+
+/// Writes a consistent copy of an SQLite database, while others use it, to a file that is not there yet or is empty.
 pub async fn copy(from: &Path, to: &Path) -> Result<()> {
     let mut connection = connect(from, PATIENCE).await?;
     let copied = sqlx::query("VACUUM INTO $1").bind(to.display().to_string()).execute(&mut connection).await;

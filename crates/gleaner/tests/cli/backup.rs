@@ -34,8 +34,10 @@ fn a_served_database_is_copied_and_restored_elsewhere() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        let key = std::fs::metadata(site.place.path().join("copy.db.key")).unwrap();
-        assert_eq!(key.permissions().mode() & 0o777, 0o600);
+        for file in ["copy.db", "copy.db.key"] {
+            let mode = std::fs::metadata(site.place.path().join(file)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
     }
     let refused = local(&site, &["restore", "copy.db"]);
     assert_eq!(refused.status.code(), Some(4));
@@ -47,13 +49,113 @@ fn a_served_database_is_copied_and_restored_elsewhere() {
     assert_eq!(other.run(&["key", "show", "x"]).ok(), "admin has a key for x\n");
     other.run(&["collection", "create", "later"]).ok();
     let there = other.run(&["restore", "copy.db"]).failed(4);
-    assert_eq!(there, "error: there is a database already at gleaner.db; --force moves it aside\n");
+    assert_eq!(
+        there,
+        "error: there is a database already at gleaner.db; --force keeps it under another name and replaces it\n"
+    );
     let forced = other.run(&["restore", "copy.db", "--force"]).ok();
     assert_eq!(forced, "restored gleaner.db from copy.db; what was there is gleaner.db.replaced\n");
     let listed = other.run(&["collection", "list"]).ok();
     assert!(listed.contains("news") && !listed.contains("later"), "{listed}");
     let old = other.run(&["--set", "store.url=gleaner.db.replaced", "collection", "list"]).ok();
     assert!(old.contains("later"), "{old}");
+}
+
+/// A site with a database and a backup of it.
+fn backed_up() -> Site {
+    let site = Site::local();
+    site.run(&["collection", "create", "before"]).ok();
+    site.run_with(&["key", "set", "x"], "hunter2").ok();
+    site.run(&["backup", "copy.db"]).ok();
+    site.run(&["collection", "create", "after"]).ok();
+    site
+}
+
+#[cfg(unix)]
+#[test]
+fn a_restored_database_is_private_whatever_its_backup_was() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let site = backed_up();
+    let path = |file: &str| site.place.path().join(file);
+    std::fs::set_permissions(path("copy.db"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    site.run(&["restore", "copy.db", "--force"]).ok();
+    assert_eq!(std::fs::metadata(path("gleaner.db")).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn no_former_database_is_ever_overwritten() {
+    let site = backed_up();
+    for expected in ["gleaner.db.replaced", "gleaner.db.replaced-2", "gleaner.db.replaced-3"] {
+        let out = site.run(&["restore", "copy.db", "--force"]).ok();
+        assert!(out.ends_with(&format!("what was there is {expected}\n")), "{out}");
+        assert!(site.place.path().join(format!("{expected}.key")).exists(), "its key is kept with it");
+    }
+    let first = site.run(&["--set", "store.url=gleaner.db.replaced", "collection", "list"]).ok();
+    assert!(first.contains("after"), "{first}");
+    let left: Vec<_> =
+        std::fs::read_dir(site.place.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().contains("restoring")), "{left:?}");
+}
+
+#[test]
+fn a_database_is_not_restored_onto_itself() {
+    let site = backed_up();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("gleaner.db", site.place.path().join("link.db")).unwrap();
+        std::fs::hard_link(site.place.path().join("gleaner.db"), site.place.path().join("hard.db")).unwrap();
+    }
+    for name in ["gleaner.db", "./gleaner.db", "link.db", "hard.db"] {
+        if site.place.path().join(name).exists() {
+            let err = site.run(&["restore", name, "--force"]).failed(2);
+            assert!(err.contains("is the database itself"), "{err}");
+        }
+    }
+    assert!(site.run(&["collection", "list"]).ok().contains("after"));
+}
+
+#[test]
+fn a_restore_that_fails_leaves_everything_as_it_was() {
+    let site = backed_up();
+    let mut damaged = std::fs::read(site.place.path().join("copy.db")).unwrap();
+    let end = damaged.len() - 1000;
+    damaged[8192..end].fill(0xff);
+    std::fs::write(site.place.path().join("copy.db"), damaged).unwrap();
+    site.run(&["restore", "copy.db", "--force"]).failed(2);
+    assert!(site.run(&["collection", "list"]).ok().contains("after"));
+    assert!(!site.place.path().join("gleaner.db.replaced").exists());
+    assert_eq!(site.run(&["key", "show", "x"]).ok(), "admin has a key for x\n");
+}
+
+#[test]
+fn a_database_that_is_gone_is_not_begun_anew() {
+    let site = backed_up();
+    let path = |file: &str| site.place.path().join(file);
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(path(&format!("gleaner.db{suffix}")));
+    }
+    for command in [&["collection", "list"][..], &["serve"][..]] {
+        let err = site.run(command).failed(6);
+        assert!(
+            err.contains("the database gleaner.db is missing or empty, but it was there before"),
+            "{err}"
+        );
+        assert!(!path("gleaner.db").exists());
+    }
+    let doctor = site.run(&["doctor"]);
+    assert!(doctor.code == 1 && doctor.out.contains("is missing, but it was there before"), "{}", doctor.out);
+    std::fs::write(path("gleaner.db"), "").unwrap();
+    site.run(&["collection", "list"]).failed(6);
+    std::fs::remove_file(path("gleaner.db")).unwrap();
+    site.run(&["restore", "copy.db"]).ok();
+    assert!(site.run(&["collection", "list"]).ok().contains("before"));
+    for suffix in ["", "-wal", "-shm", ".initialized"] {
+        let _ = std::fs::remove_file(path(&format!("gleaner.db{suffix}")));
+    }
+    assert!(
+        !site.run(&["collection", "list"]).ok().contains("before"),
+        "who removes the marker wants a new one"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `gleaner doctor`: whether everything is there that gleaner needs.
 
 use std::io::ErrorKind;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::Method;
 use serde_json::json;
@@ -20,6 +21,9 @@ pub(super) struct Args {
     /// What to fetch, to see whether the world can be reached
     #[arg(long, value_name = "URL", default_value = "https://example.com/")]
     url: String,
+    /// Ask only the gleaner that listens at api.listen whether it is alive, as a container's health check does
+    #[arg(long, conflicts_with = "url")]
+    live: bool,
     /// For programs: JSON instead of words
     #[arg(long)]
     pub(super) json: bool,
@@ -27,6 +31,10 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
     context.must_be_local("doctor")?;
+    if args.live {
+        let config = context.loaded.config.clone();
+        return live(&config, args.json, context).await;
+    }
     let url =
         Url::parse(&args.url).map_err(|error| Failure::Usage(format!("--url {}: {error}", args.url)))?;
     let config = context.loaded.config.clone();
@@ -95,6 +103,19 @@ async fn address(config: &Config) -> Finding {
     }
     let advice = "stop what listens there, or set api.listen to another address";
     Finding::wrong("address", format!("{listen} cannot be listened on: {error}"), advice)
+}
+
+/// Asks the gleaner on this machine whether it is alive.
+async fn live(config: &Config, json: bool, context: &mut Context<'_>) -> Result<(), Failure> {
+    let mut listen = config.api.listen;
+    if listen.ip().is_unspecified() {
+        listen.set_ip(if listen.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    let remote = Remote::new(&format!("http://{listen}"), "doctor")?;
+    match remote.ask(Method::GET, "/healthz", Sent::Nothing).await? {
+        (200, _) => context.say(json, &json!({ "live": true }), &format!("gleaner is alive at {listen}")),
+        (status, _) => Err(Failure::Unreachable(format!("{listen} answered /healthz with status {status}"))),
+    }
 }
 
 /// Only gleaner refuses a bad token in these words.

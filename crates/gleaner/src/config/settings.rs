@@ -209,7 +209,8 @@ pub static SETTINGS: &[Setting] = &[
     open("fetch.allow_private_networks", Takes::List("a network such as 10.0.0.0/8 or fd00::/8, or an address", |text| parse::network(text).is_some()), Some("[]"),
         "Private networks that may be fetched from all the same."),
     hidden("fetch.proxy", Takes::Text("an http, https, socks5 or socks5h URL", |text| parse::proxy_url(text).is_some()), Secrecy::Credentials,
-        "The proxy that all requests go through; the system's own proxy settings are never used."),
+        "The proxy that all requests go through; the system's own proxy settings are never used. An HTTP or socks5h proxy resolves names \
+         itself, so addresses behind names are not checked here: let the proxy refuse private networks."),
 
     hidden("store.url", Takes::Text("the path of a SQLite file, or a postgres:// URL", |text| parse::store_url(text).is_some()), Secrecy::Credentials,
         "Where everything is stored; not set: gleaner.db in the user's data directory."),

@@ -109,3 +109,14 @@ async fn a_running_gleaner_is_known() {
     assert!(out.contains(&format!("address   ok       a gleaner answers at {address}\n")), "{out}");
     assert_eq!(output.status.code(), Some(0), "{out}");
 }
+
+#[test]
+fn a_health_check_asks_only_whether_it_lives() {
+    let mut site = Site::local();
+    let err = site.run(&["--set", "api.listen=127.0.0.1:1", "doctor", "--live"]).failed(6);
+    assert!(err.contains("127.0.0.1:1"), "{err}");
+    site.serve();
+    let listen = format!("api.listen={}", site.url().trim_start_matches("http://"));
+    let out = site.place.run(&["--config", "gleaner.toml", "--set", &listen, "doctor", "--live"]).ok();
+    assert!(out.starts_with("gleaner is alive at 127.0.0.1:"), "{out}");
+}

@@ -3,6 +3,7 @@
 mod backup;
 mod collected;
 mod config;
+mod connections;
 mod doctor;
 mod extract;
 mod import;

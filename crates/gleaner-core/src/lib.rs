@@ -26,4 +26,5 @@ pub mod schedule;
 pub mod source;
 pub mod suspect;
 pub mod time;
+pub mod visibility;
 pub mod x;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use gleaner::store::{
     HostKey, HostOrder, NewSource, Options, Sorted, SourceFilter, SourceOrder, SourceSettings, Store,
-    StoreError, Turn, open,
+    StoreError, Turn, Visibility, open,
 };
 use gleaner_core::health::Status;
 use gleaner_core::source::Kind;
@@ -118,7 +118,7 @@ async fn measure(store: &dyn Store) -> Result<(), StoreError> {
     for by in [HostOrder::Name, HostOrder::Failing, HostOrder::Sources, HostOrder::Due] {
         for text in [None, Some("99")] {
             let order = Sorted { by, descending: matches!(by, HostOrder::Failing | HostOrder::Sources) };
-            let first = timed(async || store.hosts_sorted(text, order, &Turn::First, PAGE).await).await?;
+            let first = timed(async || store.hosts_sorted(&Visibility::default(), text, order, &Turn::First, PAGE).await).await?;
             println!("hosts {by:?} {text:?}: {:.1} ({})", first.0, first.1);
         }
     }

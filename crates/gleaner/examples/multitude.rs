@@ -140,6 +140,7 @@ fn cleanup() -> Cleanup {
         polls_per_source: 500,
         activity_before: old,
         events_before: old,
+        audit_before: old,
         batch: STEP,
     }
 }

@@ -17,6 +17,8 @@ CREATE TABLE collections (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     name       TEXT   NOT NULL UNIQUE,
     owner_id   BIGINT NOT NULL REFERENCES users (id),
+    -- Its owner and admins only, with all that is in it.
+    private    BOOLEAN NOT NULL DEFAULT FALSE,
     created_at BIGINT NOT NULL
 );
 
@@ -202,6 +204,8 @@ CREATE TABLE articles (
     url          TEXT,
     published_at BIGINT,
     is_processed BOOLEAN NOT NULL,
+    -- Made from posts of a private collection whose source is deleted since: that collection's owner then.
+    private_to   BIGINT,
     created_at   BIGINT  NOT NULL
 );
 CREATE INDEX articles_unprocessed ON articles (published_at) WHERE NOT is_processed;
@@ -235,6 +239,8 @@ CREATE TABLE outbox (
     seq        BIGINT UNIQUE,
     kind       TEXT   NOT NULL,
     source_id  BIGINT,
+    -- The collection that its source was in when it happened. May outlive both.
+    collection_id BIGINT,
     payload    TEXT   NOT NULL,
     created_at BIGINT NOT NULL
 );
@@ -294,11 +300,34 @@ CREATE TABLE tokens (
     name         TEXT   NOT NULL,
     key          TEXT   NOT NULL UNIQUE,
     scopes       TEXT   NOT NULL,
+    -- The only collections that it opens, as a JSON array of ids; none: all that its user may see.
+    collections  TEXT,
     created_at   BIGINT NOT NULL,
     expires_at   BIGINT NOT NULL,
     last_used_at BIGINT,
     UNIQUE (user_id, kind, name)
 );
+
+-- Who changed what, and who logged in. Rows are added, and deleted when they are old; failed logins from one address in
+-- one hour share a row, whose count grows. Users, tokens and things may be gone: their names are copied.
+CREATE TABLE audit (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    first_at    BIGINT NOT NULL,
+    last_at     BIGINT NOT NULL,
+    count       BIGINT NOT NULL DEFAULT 1,
+    user_id     BIGINT,
+    user_name   TEXT   NOT NULL,
+    via         TEXT   NOT NULL,
+    address     TEXT,
+    action      TEXT   NOT NULL,
+    target_kind TEXT   NOT NULL,
+    target_id   BIGINT,
+    target_name TEXT   NOT NULL,
+    -- What changed, as a JSON object of [before, after] by field; never a secret.
+    changes     TEXT,
+    fold_key    TEXT   UNIQUE
+);
+CREATE INDEX audit_age ON audit (last_at);
 
 -- The processes that serve from this database, as they last told.
 CREATE TABLE workers (

@@ -23,10 +23,13 @@ enum Sub {
     Create {
         /// What to call it
         name: String,
+        /// For you and admins only, with all that is in it
+        #[arg(long)]
+        private: bool,
     },
     /// List collections
     List,
-    /// Rename a collection, or give it to somebody else, whose keys serve it from then on
+    /// Rename a collection, give it to somebody else, whose keys serve it from then on, or make it private
     Rename {
         /// Which
         name: String,
@@ -35,6 +38,12 @@ enum Sub {
         /// Whose it is to be
         #[arg(long, value_name = "USER")]
         owner: Option<String>,
+        /// Make it private: its owner and admins only, with all that is in it
+        #[arg(long, conflicts_with = "shared")]
+        private: bool,
+        /// Make it shared: everybody sees it
+        #[arg(long)]
+        shared: bool,
     },
     /// Remove a collection that holds no sources
     Remove {
@@ -46,26 +55,31 @@ enum Sub {
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
     let client = context.client().await?;
     match &args.command {
-        Sub::Create { name } => {
-            let made = client.post("/collections", json!({ "name": name })).await?;
-            context.say(args.json, &made, &format!("made collection {}", text(&made, "name")))
+        Sub::Create { name, private } => {
+            let made = client.post("/collections", json!({ "name": name, "private": private })).await?;
+            let kind = if *private { "private " } else { "" };
+            context.say(args.json, &made, &format!("made {kind}collection {}", text(&made, "name")))
         }
         Sub::List => {
             let collections = client.all("/collections").await?;
-            let users = client.all("/users").await?;
+            // A token that is limited to collections does not list users.
+            let users = client.all("/users").await.unwrap_or_default();
             let row = |one: &Value| {
                 let owner = users.iter().find(|user| user["id"] == one["owner_id"]);
                 let owner = owner.map_or("-".to_owned(), |owner| text(owner, "name"));
-                vec![text(one, "id"), text(one, "name"), owner, when(one, "created_at")]
+                let seen = if one["private"] == true { "private" } else { "shared" }.to_owned();
+                vec![text(one, "id"), text(one, "name"), owner, seen, when(one, "created_at")]
             };
-            let heading = ["id", "name", "owner", "made"];
+            let heading = ["id", "name", "owner", "access", "made"];
             context.list(args.json, &collections, &heading, rows(&collections, row), "no collections")
         }
-        Sub::Rename { new: None, owner: None, name } => Err(Failure::Usage(format!(
-            "say what is to change: `gleaner collection rename {} NEW`, or --owner USER",
-            shell_quoted(name)
-        ))),
-        Sub::Rename { name, new, owner } => {
+        Sub::Rename { new: None, owner: None, private: false, shared: false, name } => {
+            Err(Failure::Usage(format!(
+                "say what is to change: `gleaner collection rename {} NEW`, --owner USER, --private or --shared",
+                shell_quoted(name)
+            )))
+        }
+        Sub::Rename { name, new, owner, private, shared } => {
             let mut body = json!({});
             if let Some(new) = new {
                 body["name"] = json!(new);
@@ -73,10 +87,18 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
             if let Some(owner) = owner {
                 body["owner"] = json!(owner);
             }
+            if *private || *shared {
+                body["private"] = json!(*private);
+            }
             let id = id_of(&client, name).await?;
             let edited = client.patch(&format!("/collections/{id}"), body).await?;
             let given = owner.as_ref().map(|owner| format!("; it is {owner}'s")).unwrap_or_default();
-            let words = format!("collection {name} is called {}{given}", text(&edited, "name"));
+            let seen = match (*private, *shared) {
+                (true, _) => "; it is private",
+                (_, true) => "; everybody sees it",
+                _ => "",
+            };
+            let words = format!("collection {name} is called {}{given}{seen}", text(&edited, "name"));
             context.say(args.json, &edited, &words)
         }
         Sub::Remove { name } => {

@@ -4,6 +4,7 @@
 
 mod add;
 mod ask;
+mod audit;
 mod backup;
 mod client;
 mod collection;
@@ -139,6 +140,8 @@ enum Command {
     Token(token::Args),
     /// Collections: made, listed, renamed, removed
     Collection(collection::Args),
+    /// List the audit log: who changed what from where, and who logged in
+    Audit(audit::Args),
     /// Print the configuration in effect, and where each value came from
     Config(config::Args),
     /// Look at policies: what failures do to sources
@@ -247,6 +250,7 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
         Command::User(args) => user::run(args, context).await,
         Command::Token(args) => token::run(args, context).await,
         Command::Collection(args) => collection::run(args, context).await,
+        Command::Audit(args) => audit::run(args, context).await,
         Command::Doctor(args) => doctor::run(args, context).await,
         Command::Backup(args) => backup::backup(args, context).await,
         Command::Restore(args) => backup::restore(args, context).await,

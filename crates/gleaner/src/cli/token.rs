@@ -4,6 +4,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::client::segment;
+use super::collection::id_of;
 use super::show::{rows, text, when};
 use super::{Context, Failure};
 
@@ -31,6 +32,9 @@ enum Sub {
         /// For how many days
         #[arg(long, default_value_t = 365)]
         days: u32,
+        /// Only for this collection; may be repeated [default: all that you see]
+        #[arg(long = "collection", value_name = "NAME")]
+        collections: Vec<String>,
     },
     /// List your tokens
     List,
@@ -45,12 +49,19 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     let client = context.client().await?;
     let path = if args.feed { "/feed-tokens" } else { "/tokens" };
     match &args.command {
-        Sub::Create { name, write, days } => {
+        Sub::Create { name, write, days, collections } => {
             let scopes = if *write { "read write" } else { "read" };
-            let body = match args.feed {
+            let mut body = match args.feed {
                 true => json!({ "name": name }),
                 false => json!({ "name": name, "scopes": scopes, "days": days }),
             };
+            if !collections.is_empty() {
+                let mut ids = Vec::with_capacity(collections.len());
+                for collection in collections {
+                    ids.push(id_of(&client, collection).await?);
+                }
+                body["collection_ids"] = json!(ids);
+            }
             let made = client.post(path, body).await?;
             if args.json {
                 return context.json(&made);
@@ -65,9 +76,11 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
             let tokens = client.all(path).await?;
             let row = |token: &Value| {
                 let times = ["created_at", "expires_at", "last_used_at"].map(|field| when(token, field));
-                [vec![text(token, "name"), text(token, "scopes")], times.to_vec()].concat()
+                let limit =
+                    token["collection_ids"].as_array().map_or("all".to_owned(), |ids| ids.len().to_string());
+                [vec![text(token, "name"), text(token, "scopes"), limit], times.to_vec()].concat()
             };
-            let heading = ["name", "scopes", "made", "ends", "last used"];
+            let heading = ["name", "scopes", "collections", "made", "ends", "last used"];
             let none = "no tokens; `gleaner token create NAME` makes one";
             context.list(args.json, &tokens, &heading, rows(&tokens, row), none)
         }

@@ -266,6 +266,7 @@ impl Reader<'_> {
             key: self.optional("store.key", parse::vault_key).map(Secret::new),
             max_connections: self.whole("store.max_connections")?,
             keep_events: self.span("store.keep_events_days", Span::from_days(1))?,
+            keep_audit: self.span("store.keep_audit_days", Span::from_days(1))?,
         })
     }
 

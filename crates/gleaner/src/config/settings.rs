@@ -220,6 +220,8 @@ pub static SETTINGS: &[Setting] = &[
         "How many connections to the database are open at most."),
     open("store.keep_events_days", Takes::Whole(1, 36_500), Some("7"),
         "How long events and the log of webhooks are kept."),
+    open("store.keep_audit_days", Takes::Whole(1, 36_500), Some("365"),
+        "How long the audit log is kept: who changed what, and who logged in."),
 
     open("api.listen", Takes::Text("an address and a port such as 127.0.0.1:8080 or [::1]:8080", |text| parse::address(text).is_some()), Some("\"127.0.0.1:8080\""),
         "The address that the API and the dashboard listen on."),

@@ -132,6 +132,8 @@ pub struct Store {
     pub max_connections: u32,
     /// How long events are kept.
     pub keep_events: Span,
+    /// How long the audit log is kept.
+    pub keep_audit: Span,
 }
 
 /// `[api]`.

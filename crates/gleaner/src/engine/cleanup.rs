@@ -39,6 +39,7 @@ impl Cleaner {
             polls_per_source: source.keep_polls_per_source,
             activity_before: now - KEEP_ACTIVITY,
             events_before: now - cx.config.store.keep_events,
+            audit_before: now - cx.config.store.keep_audit,
             batch: BATCH,
         };
         cx.store.forget_access(now, now - KEEP_ANSWERS).await?;

@@ -10,7 +10,7 @@ use crate::clock::{Chance, Clock};
 use crate::fetch::Fetcher;
 use crate::store::{
     Delivery, DeliveryStatus, Event, EventFilter, KindPattern, Progress, Seek, Sent, Store, StoreError,
-    Webhook,
+    Visibility, Webhook,
 };
 use crate::vault::Vault;
 
@@ -89,7 +89,10 @@ impl Inner {
     async fn next(&self, webhook: &Webhook, now: Time) -> Result<Option<Job>, StoreError> {
         if let Some(delivery) = self.store.due_delivery(webhook, now).await? {
             let seq = delivery.seq.unwrap_or_default();
-            let event = self.store.events(seq - 1, 1).await?.pop().filter(|event| event.seq == Some(seq));
+            // What its owner may not see any more is gone for it.
+            let filter = EventFilter { kinds: Vec::new(), ..self.filter(webhook).await? };
+            let found = self.store.list_events(&filter, Seek::After(seq - 1), 1).await?.pop();
+            let event = found.filter(|event| event.seq == Some(seq));
             if let Some(event) = event {
                 return Ok(Some(Job { event, delivery, again: true }));
             }
@@ -102,7 +105,7 @@ impl Inner {
             return Ok(None);
         }
         let (last_seq, last) = (webhook.progress.last_seq, self.store.kept_events().await?.last);
-        let events = self.store.list_events(&filter(webhook), Seek::After(last_seq), 1).await?;
+        let events = self.store.list_events(&self.filter(webhook).await?, Seek::After(last_seq), 1).await?;
         let Some(event) = events.into_iter().next() else {
             if last - last_seq >= SKIPPED {
                 self.store.skip_events(webhook.id, last_seq, last).await?;
@@ -172,7 +175,7 @@ impl Inner {
         sent: &mut Sent,
     ) -> Result<(), StoreError> {
         let after = Seek::After(row.seq.unwrap_or_default());
-        let rest = self.store.list_events(&filter(webhook), after, GIVEN_UP).await?;
+        let rest = self.store.list_events(&self.filter(webhook).await?, after, GIVEN_UP).await?;
         let old = rest.iter().take_while(|event| delivery::is_given_up(&sent.progress, event, sent.at));
         let all = std::iter::once(row).chain(old.map(|event| delivery::fresh(webhook, event)));
         let given_up =
@@ -191,10 +194,14 @@ impl Inner {
         }
         Ok(())
     }
-}
 
-/// Which events are for a webhook. What cannot be read was not written by this gleaner, and means nothing.
-fn filter(webhook: &Webhook) -> EventFilter {
-    let kinds = webhook.events.split(',').filter_map(KindPattern::parse).collect();
-    EventFilter { kinds, source_id: None }
+    /// Which events are for a webhook: those of its types that its owner may see. What cannot be read was not written by
+    /// this gleaner, and means nothing.
+    async fn filter(&self, webhook: &Webhook) -> Result<EventFilter, StoreError> {
+        let kinds = webhook.events.split(',').filter_map(KindPattern::parse).collect();
+        let users = self.store.users().await?;
+        let is_admin = users.iter().any(|user| user.id == webhook.owner_id && user.is_admin);
+        let visibility = Visibility { user_id: (!is_admin).then_some(webhook.owner_id), only: None };
+        Ok(EventFilter { kinds, source_id: None, visibility })
+    }
 }

@@ -10,8 +10,10 @@ use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use gleaner_core::time::{Span, Time};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
+use super::audit::Target;
 use super::{Actor, By, Scope, Service, ServiceError, jwt};
 use crate::config::secret::Secret;
 use crate::hex;
@@ -27,6 +29,10 @@ const LOCKED: Span = Span::from_mins(1);
 const NAMES: usize = 10_000;
 /// How long a token that was found is not looked up again, so that a revocation takes no longer anywhere.
 const REMEMBERED: Span = Span::from_secs(1);
+/// How long a token for output feeds is good.
+const FEED: Span = Span::from_days(3650);
+/// How many collections a token can be limited to.
+const LIMITED_TO: usize = 100;
 /// The shortest password.
 const PASSWORD_CHARS: usize = 10;
 
@@ -75,7 +81,7 @@ impl Service {
         };
         let name = format!("login {}", hex::encode(&random::<8>()?));
         let scopes = vec![Scope::Read, Scope::Write];
-        let granted = self.grant(&user, TokenKind::Session, &name, &scopes, lasts).await?;
+        let granted = self.grant(&user, TokenKind::Session, &name, &scopes, None, lasts).await?;
         let id = granted.id;
         Ok((Actor::by_token(user, scopes, id), granted))
     }
@@ -98,7 +104,7 @@ impl Service {
             self.store.touch_token(token.id, now).await?;
             self.gate.forget(&id);
         }
-        Ok(Actor::by_token(user, Scope::parse_all(&token.token.scopes), token.id))
+        Ok(Actor::by_token(user, Scope::parse_all(&token.token.scopes), token.id).with_token(&token))
     }
 
     /// What forms of a session carry, so that no other page can send them.
@@ -111,7 +117,7 @@ impl Service {
     pub async fn login_code(&self, user: &str) -> Result<Granted, ServiceError> {
         let user = self.store.user_named(user).await?;
         let name = format!("link {}", hex::encode(&random::<8>()?));
-        self.grant(&user, TokenKind::Link, &name, &[], LINK).await
+        self.grant(&user, TokenKind::Link, &name, &[], None, LINK).await
     }
 
     /// A code for the first login, while there is nobody yet who could log in otherwise.
@@ -154,6 +160,7 @@ impl Service {
         kind: TokenKind,
         name: &str,
         scopes: &[Scope],
+        limit: Option<&[i64]>,
         lasts: Span,
     ) -> Result<Granted, ServiceError> {
         let (now, text) = (self.clock.now(), hex::encode(&random::<32>()?));
@@ -169,7 +176,9 @@ impl Service {
         };
         let scopes = scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(" ");
         let (name, user_id) = (name.to_owned(), user.id);
-        let token = NewToken { user_id, kind, name, key, scopes, created_at: now, expires_at };
+        let collection_ids = limit.map(<[i64]>::to_vec);
+        let token =
+            NewToken { user_id, kind, name, key, scopes, collection_ids, created_at: now, expires_at };
         let id = self.store.create_token(&token).await?;
         Ok(Granted { id, secret: Secret::new(secret), expires_at, scopes: token.scopes })
     }
@@ -217,12 +226,32 @@ impl By<'_> {
         scopes: &[Scope],
         lasts: Span,
     ) -> Result<Granted, ServiceError> {
-        self.named_token(TokenKind::Api, name, scopes, lasts).await
+        self.named_token(TokenKind::Api, name, scopes, None, lasts).await
+    }
+
+    /// The same for nothing but these collections.
+    pub async fn create_limited_token(
+        &self,
+        name: &str,
+        scopes: &[Scope],
+        collection_ids: &[i64],
+        lasts: Span,
+    ) -> Result<Granted, ServiceError> {
+        self.named_token(TokenKind::Api, name, scopes, Some(collection_ids), lasts).await
     }
 
     /// Makes a token that reads output feeds by their URL.
     pub async fn create_feed_token(&self, name: &str) -> Result<Granted, ServiceError> {
-        self.named_token(TokenKind::Feed, name, &[Scope::Read], Span::from_days(3650)).await
+        self.named_token(TokenKind::Feed, name, &[Scope::Read], None, FEED).await
+    }
+
+    /// The same for nothing but these collections.
+    pub async fn create_limited_feed_token(
+        &self,
+        name: &str,
+        collection_ids: &[i64],
+    ) -> Result<Granted, ServiceError> {
+        self.named_token(TokenKind::Feed, name, &[Scope::Read], Some(collection_ids), FEED).await
     }
 
     async fn named_token(
@@ -230,34 +259,64 @@ impl By<'_> {
         kind: TokenKind,
         name: &str,
         scopes: &[Scope],
+        limit: Option<&[i64]>,
         lasts: Span,
     ) -> Result<Granted, ServiceError> {
         self.actor.must(Scope::Write)?;
+        self.actor.must_be_unlimited()?;
         scopes.iter().try_for_each(|scope| self.actor.must(*scope))?;
         let name = checked_name("name", name)?;
         let user = self.store.user_named(&self.actor.name).await?;
-        self.grant(&user, kind, &name, scopes, lasts).await
+        if let Some(ids) = limit {
+            self.check_limit(ids).await?;
+        }
+        let granted = self.grant(&user, kind, &name, scopes, limit, lasts).await?;
+        let about =
+            json!({ "scopes": granted.scopes, "collection_ids": limit, "expires_at": granted.expires_at });
+        self.audit(&format!("{}.create", audited(kind)), token_target(kind, granted.id, &name), Some(about))
+            .await;
+        Ok(granted)
+    }
+
+    /// Refuses a limit to nothing, or to what the caller does not see.
+    async fn check_limit(&self, ids: &[i64]) -> Result<(), ServiceError> {
+        if !(1..=LIMITED_TO).contains(&ids.len()) {
+            let message = format!("a token is limited to 1 to {LIMITED_TO} collections, or not at all");
+            return Err(ServiceError::invalid("collection_ids", message));
+        }
+        let seen = self.visible_collections().await?;
+        match ids.iter().find(|id| seen.iter().all(|one| one.id != **id)) {
+            Some(id) => Err(ServiceError::invalid("collection_ids", format!("there is no collection {id}"))),
+            None => Ok(()),
+        }
     }
 
     /// A code that logs a user in, once; for admins.
     pub async fn make_login_code(&self, user: &str) -> Result<Granted, ServiceError> {
         self.actor.must_manage()?;
-        self.login_code(user).await
+        let granted = self.login_code(user).await?;
+        self.audit("user.login_link", Target::user(&self.store.user_named(user).await?), None).await;
+        Ok(granted)
     }
 
     /// One's own tokens of a kind.
     pub async fn tokens(&self, kind: TokenKind) -> Result<Vec<Token>, ServiceError> {
         self.actor.must(Scope::Read)?;
+        self.actor.must_be_unlimited()?;
         Ok(self.store.tokens(self.actor.user_id, kind).await?)
     }
 
     /// Revokes one of one's own tokens; whether it was there.
     pub async fn revoke_token(&self, kind: TokenKind, name: &str) -> Result<bool, ServiceError> {
         self.actor.must(Scope::Write)?;
+        self.actor.must_be_unlimited()?;
         let tokens = self.store.tokens(self.actor.user_id, kind).await?;
         let Some(token) = tokens.into_iter().find(|token| token.token.name == name) else { return Ok(false) };
         let was_there = self.store.delete_token(token.id).await?;
         self.gate.forget(&token.token.key);
+        if was_there {
+            self.audit(&format!("{}.revoke", audited(kind)), token_target(kind, token.id, name), None).await;
+        }
         Ok(was_there)
     }
 
@@ -266,6 +325,7 @@ impl By<'_> {
         if let Some(id) = self.actor.token_id {
             self.store.delete_token(id).await?;
             self.gate.forget_all();
+            self.audit("logout", Target::new("user", Some(self.actor.user_id), &self.actor.name), None).await;
         }
         Ok(())
     }
@@ -273,6 +333,7 @@ impl By<'_> {
     /// Ends all one's sessions but the one that one came in with; how many those were.
     pub async fn log_out_others(&self) -> Result<u64, ServiceError> {
         self.actor.must(Scope::Write)?;
+        self.actor.must_be_unlimited()?;
         let mut ended = 0;
         for token in self.store.tokens(self.actor.user_id, TokenKind::Session).await? {
             if Some(token.id) != self.actor.token_id {
@@ -280,13 +341,16 @@ impl By<'_> {
             }
         }
         self.gate.forget_all();
+        let target = Target::new("user", Some(self.actor.user_id), &self.actor.name);
+        self.audit("session.end_others", target, Some(json!({ "sessions": ended }))).await;
         Ok(ended)
     }
 
     /// Sets a user's password: one's own, or as an admin anybody's.
     pub async fn set_password(&self, user: &str, password: &Secret) -> Result<(), ServiceError> {
         if user == self.actor.name {
-            self.actor.must(Scope::Write)?
+            self.actor.must(Scope::Write)?;
+            self.actor.must_be_unlimited()?
         } else {
             self.actor.must_manage()?
         }
@@ -297,7 +361,9 @@ impl By<'_> {
         let user = self.store.user_named(user).await?;
         let (password, salt) = (password.clone(), random::<16>()?);
         let hash = off_thread(move || hash_password(&password, &salt)).await?;
-        Ok(self.store.set_password(user.id, Some(&hash?)).await?)
+        self.store.set_password(user.id, Some(&hash?)).await?;
+        self.audit("user.password", Target::user(&user), None).await;
+        Ok(())
     }
 }
 
@@ -349,6 +415,15 @@ impl Gate {
     fn succeeded(&self, name: &str) {
         lock(&self.failures).remove(name);
     }
+}
+
+/// What the audit log calls tokens of a kind.
+fn audited(kind: TokenKind) -> &'static str {
+    if kind == TokenKind::Feed { "feed_token" } else { "token" }
+}
+
+fn token_target(kind: TokenKind, id: i64, name: &str) -> Target {
+    Target::new(audited(kind), Some(id), name)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

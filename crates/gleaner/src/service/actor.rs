@@ -1,7 +1,9 @@
 //! Who does something, and what they may do.
 
+use std::net::IpAddr;
+
 use super::ServiceError;
-use crate::store::User;
+use crate::store::{Token, TokenKind, User};
 
 /// What somebody may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,18 +43,75 @@ pub struct Actor {
     scopes: Vec<Scope>,
     /// The token that let them in; none: they are on the machine itself.
     pub token_id: Option<i64>,
+    /// The only collections that the token opens; none: it is not limited.
+    limited_to: Option<Vec<i64>>,
+    /// How they came in, for the audit log: `token NAME`, `session`, `command line (OS user NAME)`.
+    pub(super) via: String,
+    /// Where their requests come from; none: this machine, without a network in between.
+    pub(super) address: Option<IpAddr>,
 }
 
 impl Actor {
     /// A user who was let in by a token.
     pub fn by_token(user: User, scopes: Vec<Scope>, token_id: i64) -> Self {
-        Self { user_id: user.id, name: user.name, is_admin: user.is_admin, scopes, token_id: Some(token_id) }
+        Self {
+            user_id: user.id,
+            name: user.name,
+            is_admin: user.is_admin,
+            scopes,
+            token_id: Some(token_id),
+            limited_to: None,
+            via: "session".to_owned(),
+            address: None,
+        }
+    }
+
+    /// The same with what the token says: its name, and the collections that it is limited to.
+    #[must_use]
+    pub(super) fn with_token(self, token: &Token) -> Self {
+        let via = match token.token.kind {
+            TokenKind::Api => format!("token {}", token.token.name),
+            TokenKind::Feed => format!("feed token {}", token.token.name),
+            TokenKind::Session | TokenKind::Link => self.via,
+        };
+        Self { limited_to: token.token.collection_ids.clone(), via, ..self }
+    }
+
+    /// The same from an address.
+    #[must_use]
+    pub fn at(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
     }
 
     /// Somebody on the machine itself, who can read the database anyway.
     pub fn local(user: User) -> Self {
         let scopes = vec![Scope::Read, Scope::Write];
-        Self { user_id: user.id, name: user.name, is_admin: true, scopes, token_id: None }
+        Self {
+            user_id: user.id,
+            name: user.name,
+            is_admin: true,
+            scopes,
+            token_id: None,
+            limited_to: None,
+            via: format!("command line (OS user {})", os_user()),
+            address: None,
+        }
+    }
+
+    /// The only collections that the token opens; none: it is not limited.
+    pub fn limited_to(&self) -> Option<&[i64]> {
+        self.limited_to.as_deref()
+    }
+
+    /// Refuses a token that is limited to collections: what is asked for is in none.
+    pub fn must_be_unlimited(&self) -> Result<(), ServiceError> {
+        match &self.limited_to {
+            None => Ok(()),
+            Some(_) => Err(ServiceError::Forbidden(
+                "this token is limited to collections, and this is not in one; use one that is not"
+                    .to_owned(),
+            )),
+        }
     }
 
     /// What was granted, by name.
@@ -77,9 +136,26 @@ impl Actor {
     /// Refuses who does not manage users.
     pub fn must_manage(&self) -> Result<(), ServiceError> {
         self.must(Scope::Write)?;
+        self.must_be_unlimited()?;
         if self.is_admin {
             return Ok(());
         }
         Err(ServiceError::Forbidden(format!("{} is no admin, and only admins manage users", self.name)))
     }
+}
+
+/// The name of the user that runs this process, as the system knows it; its number where it has no name.
+fn os_user() -> String {
+    let named = || std::env::var("USER").ok().filter(|name| !name.is_empty());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        if let Ok(uid) = std::fs::metadata("/proc/self").map(|process| process.uid()) {
+            let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+            let mut lines = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+            let found = lines.find(|user| user.get(2).is_some_and(|id| *id == uid.to_string()));
+            return found.map_or_else(|| uid.to_string(), |user| user[0].to_owned());
+        }
+    }
+    named().unwrap_or_else(|| "unknown".to_owned())
 }

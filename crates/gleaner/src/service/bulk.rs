@@ -1,5 +1,6 @@
 //! One action on many sources, each for itself: what fails for one is told, and the others go on.
 
+use super::audit::{Target, some_ids};
 use super::{By, Checks, Scope, ServiceError, SourceFields, SourceFilter};
 
 /// How many sources one request changes at most.
@@ -20,6 +21,19 @@ pub enum BulkAction {
     Move(i64),
     /// Delete.
     Delete,
+}
+
+impl BulkAction {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Enable => "enable",
+            Self::Disable => "disable",
+            Self::Reinstate => "reinstate",
+            Self::Poll => "poll",
+            Self::Move(_) => "move",
+            Self::Delete => "delete",
+        }
+    }
 }
 
 /// Which sources.
@@ -45,26 +59,36 @@ impl By<'_> {
     pub async fn bulk(&self, of: &BulkOf, action: BulkAction) -> Result<BulkDone, ServiceError> {
         self.actor.must(Scope::Write)?;
         if let BulkAction::Move(id) = action
-            && !self.store.collections().await?.iter().any(|one| one.id == id)
+            && !self.visible_collections().await?.iter().any(|one| one.id == id)
         {
             return Err(ServiceError::invalid("collection_id", format!("there is no collection {id}")));
         }
         let (ids, next) = match of {
             BulkOf::Ids(ids) => (ids.clone(), None),
             BulkOf::Filter(filter, after) => {
-                let page = self.store.sources(filter, *after, BULK).await?;
+                let page = self.store.sources(&self.visible(filter).await?, *after, BULK).await?;
                 let ids: Vec<i64> = page.iter().map(|source| source.id).collect();
                 let next = ids.last().copied().filter(|_| ids.len() == BULK as usize);
                 (ids, next)
             }
         };
         let mut each = Vec::with_capacity(ids.len());
+        let one = By { is_part: true, ..*self };
         for id in ids {
-            match self.act(id, action).await {
+            match one.act(id, action).await {
                 // What stops all of them is not told a thousand times.
                 Err(ServiceError::Store(error)) if error.is_for_all() => return Err(error.into()),
                 done => each.push((id, done)),
             }
+        }
+        let done: Vec<i64> = each.iter().filter(|(_, done)| done.is_ok()).map(|(id, _)| *id).collect();
+        if !done.is_empty() && action != BulkAction::Poll {
+            let mut about = some_ids(&done);
+            if let BulkAction::Move(id) = action {
+                about["collection_id"] = id.into();
+            }
+            let target = Target::new("source", None, &format!("{} sources", done.len()));
+            self.audit(&format!("source.bulk_{}", action.name()), target, Some(about)).await;
         }
         Ok(BulkDone { each, next })
     }
@@ -78,7 +102,7 @@ impl By<'_> {
             BulkAction::Poll => self.make_due(id).await.map(|()| None),
             BulkAction::Delete => self.delete_source(id).await.map(|()| None),
             BulkAction::Move(collection_id) => {
-                let was = self.store.source(id).await?.settings.collection_id;
+                let was = self.visible_source(id).await?.settings.collection_id;
                 if was == collection_id {
                     return Ok(None);
                 }

@@ -17,13 +17,14 @@ impl By<'_> {
         limit: u32,
     ) -> Result<Vec<Post>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.posts(filter, before, limit).await?)
+        let filter = PostFilter { visibility: self.visibility().await?, ..filter.clone() };
+        Ok(self.store.posts(&filter, before, limit).await?)
     }
 
     /// One post.
     pub async fn post(&self, id: i64) -> Result<Post, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.post(id).await?)
+        self.visible_post(id).await
     }
 
     /// Makes an article of posts, which are linked to it from then on.
@@ -49,7 +50,12 @@ impl By<'_> {
         }
         checks.done()?;
         let new = NewArticle { title, ..new };
-        match self.store.create_article(&new, self.clock.now()).await {
+        let created = match self.must_see_posts(&new.post_ids).await {
+            Ok(()) => self.store.create_article(&new, self.clock.now()).await,
+            Err(ServiceError::Store(error)) => Err(error),
+            Err(error) => return Err(error),
+        };
+        match created {
             Ok(id) => Ok(self.store.article(id).await?),
             Err(StoreError::NotFound { entity: "post", key }) => {
                 Err(ServiceError::invalid("post_ids", format!("post {key} does not exist")))
@@ -66,18 +72,19 @@ impl By<'_> {
         limit: u32,
     ) -> Result<Vec<Article>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.articles(processed, before, limit).await?)
+        Ok(self.store.articles(&self.actor.visibility(), processed, before, limit).await?)
     }
 
     /// One article.
     pub async fn article(&self, id: i64) -> Result<Article, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.article(id).await?)
+        self.visible_article(id).await
     }
 
     /// Marks an article as processed, or not.
     pub async fn set_processed(&self, id: i64, processed: bool) -> Result<Article, ServiceError> {
         self.actor.must(Scope::Write)?;
+        self.visible_article(id).await?;
         self.store.set_processed(id, processed).await?;
         Ok(self.store.article(id).await?)
     }

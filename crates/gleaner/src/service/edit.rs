@@ -25,7 +25,7 @@ impl By<'_> {
         checks: Checks,
     ) -> Result<Source, ServiceError> {
         self.actor.must(Scope::Write)?;
-        let collections = self.store.collections().await?;
+        let collections = self.visible_collections().await?;
         self.edit_source(id, |source, now| {
             let mut checks = checks.clone();
             let settings = self.lay(fields, &source.settings, &collections, &mut checks)?;
@@ -38,7 +38,7 @@ impl By<'_> {
             Ok((edit != SourceEdit::of(source)).then_some(edit))
         })
         .await?;
-        Ok(self.store.source(id).await?)
+        self.visible_source(id).await
     }
 
     /// Says what would be wrong with fields of a source; nothing is stored.
@@ -49,8 +49,8 @@ impl By<'_> {
         mut checks: Checks,
     ) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
-        let source = self.store.source(id).await?;
-        self.lay(fields, &source.settings, &self.store.collections().await?, &mut checks)?;
+        let source = self.visible_source(id).await?;
+        self.lay(fields, &source.settings, &self.visible_collections().await?, &mut checks)?;
         checks.done()
     }
 
@@ -62,8 +62,9 @@ impl By<'_> {
     ) -> Result<bool, ServiceError> {
         let mut tries = 0;
         loop {
-            let (source, now) = (self.store.source(id).await?, self.clock.now());
-            let Some(edit) = change(&source, now)? else { return Ok(false) };
+            let (source, now) = (self.visible_source(id).await?, self.clock.now());
+            let Some(mut edit) = change(&source, now)? else { return Ok(false) };
+            edit.audit = self.audit_of_edit(&source, &edit);
             match self.store.edit_source(&edit, now).await {
                 Err(StoreError::Changed { .. }) if tries < TRIES => tries += 1,
                 Err(error) => return Err(error.into()),

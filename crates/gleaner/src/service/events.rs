@@ -90,8 +90,9 @@ pub struct EventQuery {
 }
 
 impl EventQuery {
-    fn filter(&self) -> Result<EventFilter, ServiceError> {
-        Ok(EventFilter { kinds: kinds("type", self.kinds.split(','))?, source_id: self.source_id })
+    fn filter(&self, actor: &Actor) -> Result<EventFilter, ServiceError> {
+        let (kinds, visibility) = (kinds("type", self.kinds.split(','))?, actor.visibility());
+        Ok(EventFilter { kinds, source_id: self.source_id, visibility })
     }
 }
 
@@ -123,7 +124,7 @@ impl By<'_> {
         limit: u32,
     ) -> Result<Vec<Told>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let events = self.store.list_events(&query.filter()?, seek, limit).await?;
+        let events = self.store.list_events(&query.filter(self.actor)?, seek, limit).await?;
         Ok(tell(&*self.store, &events).await?)
     }
 }
@@ -163,7 +164,7 @@ impl EventStream {
         after: Option<i64>,
     ) -> Result<Self, ServiceError> {
         actor.must(Scope::Read)?;
-        let filter = query.filter()?;
+        let filter = query.filter(&actor)?;
         let (latest, ended) = (service.outbox.latest(), service.outbox.ended());
         let after = match after {
             Some(after) => after,

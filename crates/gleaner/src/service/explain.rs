@@ -15,7 +15,7 @@ impl By<'_> {
     /// Explains a source.
     pub async fn explain(&self, id: i64) -> Result<Explanation, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let source = self.store.source(id).await?;
+        let source = self.visible_source(id).await?;
         let polls = self.store.polls(id, None, EVIDENCE).await?;
         let host = HostState::default();
         let now = self.clock.now();
@@ -65,7 +65,7 @@ impl By<'_> {
     pub async fn polls(&self, id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>, ServiceError> {
         self.actor.must(Scope::Read)?;
         // So that none is told from nothing yet.
-        self.store.source(id).await?;
+        self.visible_source(id).await?;
         Ok(self.store.polls(id, before, limit).await?)
     }
 }

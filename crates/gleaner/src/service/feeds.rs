@@ -69,7 +69,7 @@ impl Service {
         if token.last_used_at.is_none_or(|used| now.since(used) >= Span::from_mins(1)) {
             self.store.touch_token(token.id, now).await?;
         }
-        Ok(Actor::by_token(user, vec![Scope::Read], token.id))
+        Ok(Actor::by_token(user, vec![Scope::Read], token.id).with_token(&token))
     }
 }
 
@@ -82,7 +82,7 @@ impl By<'_> {
         let mut ids: Vec<i64> = posts.iter().map(|post| post.source_id).collect();
         ids.sort_unstable();
         ids.dedup();
-        let sources = self.store.source_names(&ids).await?;
+        let sources = self.visible_names(&ids).await?;
         let updated_at = posts.iter().map(|post| post.updated_at).max().unwrap_or(collection.created_at);
         // Cleaning takes its time, and is nothing for the async threads.
         let made = tokio::task::spawn_blocking(move || {

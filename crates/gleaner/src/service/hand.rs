@@ -51,7 +51,7 @@ impl By<'_> {
     /// Uses what a dead feed's site advertises in its place, if that is still this; what it had stays.
     pub async fn use_proposal(&self, id: i64, url: &str) -> Result<Source, ServiceError> {
         self.actor.must(Scope::Write)?;
-        let proposal = self.store.source(id).await?.elsewhere.and_then(|elsewhere| elsewhere.proposal);
+        let proposal = self.visible_source(id).await?.elsewhere.and_then(|elsewhere| elsewhere.proposal);
         if proposal.is_none_or(|proposal| proposal.url != url) {
             let why = "what its site advertises has changed meanwhile; look again";
             return Err(ServiceError::conflict("another_proposal", why));

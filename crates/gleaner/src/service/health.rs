@@ -1,5 +1,6 @@
 //! Whether gleaner itself is all right, and what it measures.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use serde::Serialize;
 use super::explain::network_down;
 use super::{By, Scope, Service, ServiceError, Source, SourceFilter};
 use crate::metrics::Metrics;
+use crate::store::Visibility;
 
 /// A scheduler that was not alive for so long is stuck.
 const STUCK: Duration = Duration::from_secs(60);
@@ -50,31 +52,33 @@ pub(super) type Counts = Vec<(Status, u64)>;
 /// How sources stand, counted lately.
 pub(super) type Counted = Kept<Standing>;
 
-/// Something that takes a while to count, and until when it is good.
-pub(super) struct Kept<T>(Mutex<Option<(Instant, Arc<T>)>>);
+/// Something that takes a while to count, until when it is good, and for whom.
+pub(super) struct Kept<T>(Mutex<HashMap<Visibility, (Instant, Arc<T>)>>);
 
 impl<T> Default for Kept<T> {
     fn default() -> Self {
-        Self(Mutex::new(None))
+        Self(Mutex::default())
     }
 }
 
 impl<T> Kept<T> {
     /// What was counted lately, or is now.
-    pub(super) async fn or_count<F>(&self, count: F) -> Result<Arc<T>, ServiceError>
+    pub(super) async fn or_count<F>(&self, visibility: &Visibility, count: F) -> Result<Arc<T>, ServiceError>
     where
         F: Future<Output = Result<T, ServiceError>>,
     {
         let lock = || self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let begun = Instant::now();
-        if let Some((until, counted)) = &*lock()
+        if let Some((until, counted)) = lock().get(visibility)
             && begun < *until
         {
             return Ok(Arc::clone(counted));
         }
         let counted = Arc::new(count.await?);
         let good_for = COUNTED_FOR.min(begun.elapsed() * COUNTED_TIMES);
-        *lock() = Some((Instant::now() + good_for, Arc::clone(&counted)));
+        let (mut kept, now) = (lock(), Instant::now());
+        kept.retain(|_, (until, _)| now < *until);
+        kept.insert(visibility.clone(), (now + good_for, Arc::clone(&counted)));
         Ok(counted)
     }
 }
@@ -136,16 +140,18 @@ impl By<'_> {
     /// How sources stand.
     pub(super) async fn counted(&self) -> Result<Arc<Standing>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let waits = SourceFilter { waits_for_person: true, ..SourceFilter::default() };
-        let suspect = SourceFilter { suspect: true, ..SourceFilter::default() };
+        let visibility = self.visibility().await?;
+        let visible = SourceFilter { visibility: visibility.clone(), ..SourceFilter::default() };
+        let waits = SourceFilter { waits_for_person: true, ..visible.clone() };
+        let suspect = SourceFilter { suspect: true, ..visible };
         let count = async {
             Ok(Standing {
-                counts: self.store.count_by_status().await?,
+                counts: self.store.count_by_status(&visibility).await?,
                 waiting: self.store.sources(&waits, None, WAITING).await?,
                 suspects: self.store.count_sources(&suspect, MOST_SUSPECTS).await?,
             })
         };
-        self.service.counted.or_count(count).await
+        self.service.counted.or_count(&visibility, count).await
     }
 
     /// All that is measured, for Prometheus.

@@ -26,7 +26,7 @@ impl By<'_> {
     /// A source's polls that ended since then, and its posts that were stored since then.
     pub async fn history(&self, id: i64, since: Time) -> Result<History, ServiceError> {
         self.actor.must(Scope::Read)?;
-        self.store.source(id).await?;
+        self.visible_source(id).await?;
         let (mut polls, mut before, mut whole) = (Vec::new(), None, true);
         loop {
             let page = self.store.polls(id, before, PAGE).await?;

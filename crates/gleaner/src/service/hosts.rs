@@ -12,6 +12,6 @@ impl By<'_> {
         limit: u32,
     ) -> Result<Vec<Host>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.hosts(text, after, limit).await?)
+        Ok(self.store.hosts(&self.visibility().await?, text, after, limit).await?)
     }
 }

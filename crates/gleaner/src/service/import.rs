@@ -4,7 +4,7 @@
 //! Each batch is a transaction: cut off in the middle, what was committed stays, and importing again skips it. A list is
 //! read on a thread of its own, a few batches ahead of the database, so that no list is held twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gleaner_core::link;
 use gleaner_core::schedule::first_poll;
@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::access::checked_name;
+use super::audit::Target;
 use super::lists::{self, Format, Given};
 use super::trial::failed_to_fetch;
 use super::{By, Checks, Scope, ServiceError, SourceFields, Wrong};
@@ -163,12 +164,14 @@ struct Import<'a> {
     ids: HashMap<String, i64>,
     into: Option<i64>,
     default: SourceSettings,
+    /// Collections that sources were added to.
+    used: HashSet<i64>,
     told: Imported,
 }
 
 impl<'a> Import<'a> {
     async fn begin(by: By<'a>, into: Option<i64>) -> Result<Self, ServiceError> {
-        let collections = by.store.collections().await?;
+        let collections = by.visible_collections().await?;
         let ids: HashMap<String, i64> = collections.iter().map(|one| (one.name.clone(), one.id)).collect();
         let usual = ids.get("default").copied().or_else(|| collections.first().map(|one| one.id));
         let id = match into.or(usual) {
@@ -182,7 +185,8 @@ impl<'a> Import<'a> {
             }
         };
         let default = SourceSettings::feed(id, String::new());
-        Ok(Self { by, collections, ids, into, default, told: Imported::default() })
+        let (used, told) = (HashSet::new(), Imported::default());
+        Ok(Self { by, collections, ids, into, default, used, told })
     }
 
     /// Adds what is good of a batch, in one transaction.
@@ -203,6 +207,7 @@ impl<'a> Import<'a> {
                 Err(error) => return Err(error),
             }
         }
+        self.used.extend(sources.iter().map(|source| source.settings.collection_id));
         let created = self.by.store.create_sources(&sources, self.by.clock.now()).await?;
         for ((line, url), created) in lines.into_iter().zip(created) {
             match created {
@@ -263,24 +268,38 @@ impl<'a> Import<'a> {
                 format!("a list makes at most {COLLECTIONS} collections, and this would be another");
             return Ok(Err(ServiceError::invalid("collection", message)));
         }
+        if let Err(limited) = self.by.actor.must_be_unlimited() {
+            return Ok(Err(ServiceError::invalid("collection", limited.to_string())));
+        }
         let (owner_id, now) = (self.by.actor.user_id, self.by.clock.now());
         match self.by.store.create_collection(&name, owner_id, now).await {
             Ok(_) => self.told.collections += 1,
-            // Somebody made it meanwhile.
+            // Somebody made it meanwhile, or has it for themselves.
             Err(StoreError::Duplicate { .. }) => {}
             Err(error) => return Err(error),
         }
+        let viewer = self.by.actor.viewer();
         self.collections = self.by.store.collections().await?;
+        self.collections.retain(|collection| viewer.may_see(collection.access()));
         self.ids = self.collections.iter().map(|one| (one.name.clone(), one.id)).collect();
         let id = self.ids.get(&name).copied();
         Ok(id.ok_or_else(|| {
-            ServiceError::invalid("collection", format!("collection {name} was deleted meanwhile"))
+            let message = format!("the name of the collection {name} is taken; choose another");
+            ServiceError::invalid("collection", message)
         }))
     }
 
     async fn finish(self) -> Result<Imported, ServiceError> {
         let Imported { added, duplicates, bad, .. } = self.told;
-        let payload = json!({ "added": added, "duplicates": duplicates, "bad": bad }).to_string();
+        let mut payload = json!({ "added": added, "duplicates": duplicates, "bad": bad });
+        let target = Target::new("source", None, &format!("{added} sources"));
+        self.by.audit("source.import", target, Some(payload.clone())).await;
+        // What went into a private collection is for those who see that.
+        let private = |one: &&Collection| one.private && self.used.contains(&one.id);
+        if let Some(collection) = self.collections.iter().find(private) {
+            payload["collection_id"] = collection.id.into();
+        }
+        let payload = payload.to_string();
         self.by.tell(NewEvent { kind: "import.finished".to_owned(), source_id: None, payload }).await?;
         Ok(self.told)
     }

@@ -5,6 +5,7 @@ use gleaner_core::outcome::ErrorKind;
 use gleaner_core::source::Kind;
 use gleaner_core::time::Time;
 
+use super::audit::Target;
 use super::{By, Scope, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::{self, seal_credential, seal_key};
@@ -24,12 +25,14 @@ impl By<'_> {
         let owner = self.owner(user).await?;
         let sealed = seal_key(&self.vault, owner, service, &key)?;
         self.store.set_credential(owner, service, Some(&sealed), self.clock.now()).await?;
+        self.audit("key.set", Target::new("key", Some(owner), &format!("{user}: {service}")), None).await;
         self.wake_unauthorized(owner).await
     }
 
     /// The services that one has keys for oneself, and since when.
     pub async fn keys(&self) -> Result<Vec<(String, Time)>, ServiceError> {
         self.actor.must(Scope::Read)?;
+        self.actor.must_be_unlimited()?;
         Ok(self.store.credentials(self.actor.user_id).await?)
     }
 
@@ -45,12 +48,17 @@ impl By<'_> {
         let had = self.has_key(user, service).await?;
         let owner = self.owner(user).await?;
         self.store.set_credential(owner, service, None, self.clock.now()).await?;
+        if had {
+            let target = Target::new("key", Some(owner), &format!("{user}: {service}"));
+            self.audit("key.remove", target, None).await;
+        }
         Ok(had)
     }
 
     /// The user whose keys are meant: everybody sets their own, and who is at the machine sets anybody's.
     async fn owner(&self, user: &str) -> Result<i64, ServiceError> {
         self.actor.must(Scope::Write)?;
+        self.actor.must_be_unlimited()?;
         if user != self.actor.name && self.actor.token_id.is_some() {
             return Err(ServiceError::Forbidden(format!("the keys of {user} are set by {user} alone")));
         }

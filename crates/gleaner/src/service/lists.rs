@@ -187,7 +187,7 @@ impl By<'_> {
     /// All sources, or those of one collection, as a list that can be imported.
     pub async fn export(&self, format: Format, collection_id: Option<i64>) -> Result<String, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let mut collections = self.store.collections().await?;
+        let mut collections = self.visible_collections().await?;
         collections.retain(|one| collection_id.is_none_or(|id| one.id == id));
         if let Some(id) = collection_id.filter(|_| collections.is_empty()) {
             return Err(ServiceError::missing("collection", &id.to_string()));

@@ -112,8 +112,8 @@ impl By<'_> {
         mut checks: Checks,
     ) -> Result<Offer, ServiceError> {
         self.actor.must(Scope::Write)?;
-        let source = self.store.source(id).await?;
-        let settings = self.lay(fields, &source.settings, &self.store.collections().await?, &mut checks)?;
+        let source = self.visible_source(id).await?;
+        let settings = self.lay(fields, &source.settings, &self.visible_collections().await?, &mut checks)?;
         checks.done()?;
         if settings.kind == Kind::X {
             return Ok(Offer {
@@ -173,7 +173,7 @@ impl By<'_> {
     }
 
     async fn look_at_timeline(&self, url: Url) -> Result<Look, ServiceError> {
-        let collections = self.store.collections().await?;
+        let collections = self.visible_collections().await?;
         let usual = collections.iter().find(|one| one.name == "default").or(collections.first());
         let mut notes = vec!["a timeline is read with its owner's key, when it is polled".to_owned()];
         if let Some(usual) = usual

@@ -4,6 +4,7 @@
 
 mod access;
 mod actor;
+mod audit;
 mod backup;
 mod bulk;
 mod content;
@@ -40,6 +41,7 @@ mod replay;
 mod sources;
 mod stream;
 mod trial;
+mod visibility;
 mod webhooks;
 mod workers;
 
@@ -53,9 +55,10 @@ use tokio::sync::Notify;
 pub use crate::engine::{Redirect, Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
-    NewArticle, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter, SourceName,
-    SourceOrder, StoreError, Stream, Text, Token, TokenKind, Turn, User, Webhook, Worker,
+    Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, GoesBy, Host,
+    HostOrder, Key, Listed, NewArticle, NewAudit, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted,
+    Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Text, Token, TokenKind, Turn, User,
+    Webhook, Worker,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};
@@ -79,6 +82,7 @@ pub use lists::Format;
 pub use look::{Look, Offer};
 pub use overview::Overview;
 pub use pages::Sheet;
+pub use people::CollectionChange;
 pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
@@ -115,6 +119,8 @@ pub struct Service {
     metrics: Arc<Metrics>,
     counted: Counted,
     held: health::Kept<Vec<crate::store::Held>>,
+    any_private: visibility::AnyPrivate,
+    failed_logins: audit::FailedLogins,
     jobs: import_jobs::Jobs,
     outbox: Outbox,
     /// Says that something is to be sent to a webhook.
@@ -129,6 +135,8 @@ pub struct By<'a> {
     service: &'a Service,
     /// Who.
     pub actor: &'a Actor,
+    /// What is done is a part of something that is written into the audit log as a whole.
+    is_part: bool,
 }
 
 impl Deref for By<'_> {
@@ -181,6 +189,8 @@ impl Service {
             metrics: Arc::default(),
             counted: Counted::default(),
             held: health::Kept::default(),
+            any_private: visibility::AnyPrivate::default(),
+            failed_logins: audit::FailedLogins::default(),
             jobs: import_jobs::Jobs::default(),
             poller: OnceLock::new(),
             outbox,
@@ -191,7 +201,7 @@ impl Service {
 
     /// The use cases, as this one.
     pub const fn by<'a>(&'a self, actor: &'a Actor) -> By<'a> {
-        By { service: self, actor }
+        By { service: self, actor, is_part: false }
     }
 
     /// Whoever sits at the machine: its first admin.

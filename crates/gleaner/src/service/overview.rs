@@ -27,7 +27,7 @@ pub struct Overview {
     pub readiness: Readiness,
     /// Whether whoever looks has no password yet.
     pub no_password: bool,
-    /// Every hour of the last day, the oldest first.
+    /// Every hour of the last day, the oldest first; none where it would tell of what is hidden from the caller.
     pub activity: Vec<Activity>,
     /// What changed lately, the newest first.
     pub changes: Vec<Told>,
@@ -51,7 +51,11 @@ impl By<'_> {
             given_up,
             readiness: self.readiness().await,
             no_password: me.is_some_and(|user| user.password_hash.is_none()),
-            activity: self.last_day().await?,
+            activity: if self.visibility().await?.is_everything() {
+                self.last_day().await?
+            } else {
+                Vec::new()
+            },
             changes: self.events(&query, None, LATELY).await?,
             posts: self.posts(&PostFilter::default(), None, LATELY).await?,
         })

@@ -49,7 +49,8 @@ impl By<'_> {
         limit: u32,
     ) -> Result<Sheet<Source>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let rows = self.store.sources_sorted(filter, order, turn, limit + 1).await?;
+        let filter = self.visible(filter).await?;
+        let rows = self.store.sources_sorted(&filter, order, turn, limit + 1).await?;
         Ok(Sheet::of(rows, turn, limit as usize))
     }
 
@@ -62,19 +63,21 @@ impl By<'_> {
         limit: u32,
     ) -> Result<Sheet<Host>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let rows = self.store.hosts_sorted(text, order, turn, limit + 1).await?;
+        let visibility = self.visibility().await?;
+        let rows = self.store.hosts_sorted(&visibility, text, order, turn, limit + 1).await?;
         Ok(Sheet::of(rows, turn, limit as usize))
     }
 
     /// What sources are called; those that are gone are absent.
     pub async fn source_names(&self, ids: &[i64]) -> Result<HashMap<i64, SourceName>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.source_names(ids).await?)
+        self.visible_names(ids).await
     }
 
     /// How many posts these sources have, which would go with them.
     pub async fn count_posts(&self, source_ids: &[i64]) -> Result<u64, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.count_posts(source_ids).await?)
+        let seen: Vec<i64> = self.visible_names(source_ids).await?.into_keys().collect();
+        Ok(self.store.count_posts(&seen).await?)
     }
 }

@@ -1,13 +1,28 @@
 //! Users and collections.
 
+use serde_json::{Value, json};
+
 use super::access::checked_name;
+use super::audit::{Target, differences};
 use super::{By, Checks, Scope, ServiceError};
-use crate::store::{Collection, User};
+use crate::store::{Collection, CollectionEdit, User};
+
+/// What to change of a collection; what is none stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CollectionChange<'a> {
+    /// What to call it.
+    pub name: Option<&'a str>,
+    /// The name of the user who is to own it.
+    pub owner: Option<&'a str>,
+    /// Whether its owner and admins alone see it.
+    pub private: Option<bool>,
+}
 
 impl By<'_> {
     /// All users.
     pub async fn users(&self) -> Result<Vec<User>, ServiceError> {
         self.actor.must(Scope::Read)?;
+        self.actor.must_be_unlimited()?;
         Ok(self.store.users().await?)
     }
 
@@ -16,7 +31,9 @@ impl By<'_> {
         self.actor.must_manage()?;
         let name = checked_name("name", name)?;
         self.store.create_user(&name, is_admin, self.clock.now()).await?;
-        Ok(self.store.user_named(&name).await?)
+        let user = self.store.user_named(&name).await?;
+        self.audit("user.create", Target::user(&user), Some(json!({ "is_admin": is_admin }))).await;
+        Ok(user)
     }
 
     /// Makes a user an admin, or no admin; one admin stays.
@@ -28,6 +45,8 @@ impl By<'_> {
         }
         self.store.set_admin(user.id, is_admin).await?;
         self.gate.forget_all();
+        let changes = json!({ "is_admin": [user.is_admin, is_admin] });
+        self.audit("user.update", Target::user(&user), Some(changes)).await;
         Ok(())
     }
 
@@ -47,13 +66,14 @@ impl By<'_> {
         self.not_the_last_admin(&user).await?;
         self.store.delete_user(user.id).await?;
         self.gate.forget_all();
+        self.audit("user.delete", Target::user(&user), None).await;
         Ok(())
     }
 
-    /// All collections.
+    /// All collections that the caller may see.
     pub async fn collections(&self) -> Result<Vec<Collection>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.collections().await?)
+        self.visible_collections().await
     }
 
     /// One collection.
@@ -62,46 +82,74 @@ impl By<'_> {
         found.ok_or_else(|| ServiceError::missing("collection", &id.to_string()))
     }
 
-    /// Adds a collection of one's own.
+    /// Adds a collection of one's own that everybody sees.
     pub async fn create_collection(&self, name: &str) -> Result<Collection, ServiceError> {
+        self.add_collection(name, false).await
+    }
+
+    /// Adds a collection of one's own; where it is private, for oneself and admins only.
+    pub async fn add_collection(&self, name: &str, private: bool) -> Result<Collection, ServiceError> {
         self.actor.must(Scope::Write)?;
-        let name = checked_name("name", name)?;
-        let id = self.store.create_collection(&name, self.actor.user_id, self.clock.now()).await?;
+        self.actor.must_be_unlimited()?;
+        let new = CollectionEdit { name: checked_name("name", name)?, owner_id: self.actor.user_id, private };
+        let id = self.store.add_collection(&new, self.clock.now()).await?;
+        self.any_private.forget();
+        let target = Target::new("collection", Some(id), &new.name);
+        self.audit("collection.create", target, Some(json!({ "private": private }))).await;
         self.collection(id).await
     }
 
-    /// Renames a collection, or gives it to somebody else; their keys serve it from then on.
+    /// Changes a collection of one's own; an admin, anybody's. The keys of whoever it is given to serve it from then
+    /// on.
     pub async fn edit_collection(
         &self,
         id: i64,
-        name: Option<&str>,
-        owner: Option<&str>,
+        change: &CollectionChange<'_>,
     ) -> Result<Collection, ServiceError> {
         self.actor.must(Scope::Write)?;
-        let now = self.collection(id).await?;
+        let was = self.managed_collection(id).await?;
         let mut checks = Checks::default();
-        let name = match name {
+        let name = match change.name {
             Some(name) => checks.take("name", checked_name("name", name)),
-            None => Some(now.name),
+            None => Some(was.name.clone()),
         };
-        let owner_id = match owner {
+        let owner_id = match change.owner {
             Some(owner) => self
                 .store
                 .user_named(owner)
                 .await
                 .map(|user| user.id)
                 .map_err(|_| ServiceError::invalid("owner", format!("there is no user {owner}"))),
-            None => Ok(now.owner_id),
+            None => Ok(was.owner_id),
         };
         let owner_id = checks.take("owner", owner_id);
         checks.done()?;
-        self.store.edit_collection(id, &name.unwrap_or_default(), owner_id.unwrap_or_default()).await?;
-        self.collection(id).await
+        let edit = CollectionEdit {
+            name: name.unwrap_or_default(),
+            owner_id: owner_id.unwrap_or_default(),
+            private: change.private.unwrap_or(was.private),
+        };
+        self.store.edit_collection(id, &edit).await?;
+        self.any_private.forget();
+        let CollectionEdit { name, owner_id, private } = edit;
+        let now = Collection { name, owner_id, private, ..was.clone() };
+        let changes = differences(&about(&was), &about(&now));
+        self.audit("collection.update", Target::collection(&was), Some(changes.into())).await;
+        Ok(now)
     }
 
-    /// Deletes a collection that holds no sources.
+    /// Deletes a collection of one's own that holds no sources; an admin, anybody's.
     pub async fn delete_collection(&self, id: i64) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
-        Ok(self.store.delete_collection(id).await?)
+        let collection = self.managed_collection(id).await?;
+        self.store.delete_collection(id).await?;
+        self.any_private.forget();
+        self.audit("collection.delete", Target::collection(&collection), Some(about(&collection))).await;
+        Ok(())
     }
+}
+
+/// What the audit log says of a collection.
+fn about(collection: &Collection) -> Value {
+    json!({ "name": collection.name, "owner_id": collection.owner_id, "private": collection.private })
 }

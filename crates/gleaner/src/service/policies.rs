@@ -52,7 +52,9 @@ impl By<'_> {
     /// Whom each rule holds now; up to ten seconds old where there are many.
     pub async fn held_by_rules(&self) -> Result<Vec<HeldBy>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let found = self.service.held.or_count(async { Ok(self.store.held_by_rules().await?) }).await?;
+        let visibility = self.visibility().await?;
+        let count = async { Ok(self.store.held_by_rules(&visibility).await?) };
+        let found = self.service.held.or_count(&visibility, count).await?;
         let mut held: Vec<HeldBy> = Vec::new();
         for row in found.iter() {
             let (Ok(kind), policy) = (row.kind.parse(), self.goes_by(row.policy.as_deref())) else {
@@ -75,7 +77,7 @@ impl By<'_> {
     /// All policies: those that ship first, then those of config by name.
     pub async fn policies(&self) -> Result<Vec<PolicyInUse<'_>>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let uses = self.store.policy_uses().await?;
+        let uses = self.store.policy_uses(&self.visibility().await?).await?;
         let policies = &self.config.policies;
         let default = &self.config.source.policy;
         let own = policies.keys().map(String::as_str).filter(|name| !Policy::NAMES.contains(name));

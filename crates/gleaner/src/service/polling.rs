@@ -41,7 +41,7 @@ impl By<'_> {
     /// not the one.
     pub async fn poll_now(&self, id: i64, request: PollRequest) -> Result<PolledNow, ServiceError> {
         self.actor.must(Scope::Write)?;
-        let (source, now) = (self.store.source(id).await?, self.clock.now());
+        let (source, now) = (self.visible_source(id).await?, self.clock.now());
         may_poll(&source, request.force, now)?;
         let latest = self.latest(id).await?;
         let poller = self.poller()?;
@@ -70,7 +70,7 @@ impl By<'_> {
 
     /// Makes a source due, to be polled by whoever polls what is due.
     pub(super) async fn make_due(&self, id: i64) -> Result<(), ServiceError> {
-        let (source, now) = (self.store.source(id).await?, self.clock.now());
+        let (source, now) = (self.visible_source(id).await?, self.clock.now());
         may_poll(&source, false, now)?;
         self.store.wake_source(id, now).await?;
         Ok(())

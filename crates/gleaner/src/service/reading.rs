@@ -147,14 +147,14 @@ impl By<'_> {
         limit: u32,
     ) -> Result<Found, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let mut filter = PostFilter { brief: true, ..filter };
+        let mut filter = PostFilter { brief: true, visibility: self.visibility().await?, ..filter };
         if let Some(text) = from.filter(|_| filter.source_ids.is_empty()) {
             let sources = SourceFilter {
                 text: Some(text.to_owned()),
                 collection_id: filter.collection_id,
                 ..SourceFilter::default()
             };
-            let sources = self.store.sources(&sources, None, MOST_SOURCES).await?;
+            let sources = self.store.sources(&self.visible(&sources).await?, None, MOST_SOURCES).await?;
             if sources.is_empty() {
                 return Ok(Found::default());
             }
@@ -164,7 +164,7 @@ impl By<'_> {
         let mut ids: Vec<i64> = posts.iter().map(|post| post.source_id).chain(filter.source_ids).collect();
         ids.sort_unstable();
         ids.dedup();
-        let names = self.store.source_names(&ids).await?;
+        let names = self.visible_names(&ids).await?;
         let names = names.into_iter().map(|(id, name)| (id, called(name))).collect();
         Ok(Found { posts, names })
     }
@@ -173,7 +173,7 @@ impl By<'_> {
     pub async fn read_post(&self, id: i64, images: bool) -> Result<Reading, ServiceError> {
         let post = self.post(id).await?;
         let (previous, next) = self.store.neighbours(post.source_id, id).await?;
-        let name = self.store.source_names(&[post.source_id]).await?.remove(&post.source_id);
+        let name = self.visible_names(&[post.source_id]).await?.remove(&post.source_id);
         let source = name.map(called).unwrap_or_else(|| format!("source {}", post.source_id));
         // Cleaning takes its time, and is nothing for the async threads.
         let made = tokio::task::spawn_blocking(move || {

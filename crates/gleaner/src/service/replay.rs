@@ -87,14 +87,15 @@ impl By<'_> {
             ReplayOf::Ids(ids) => {
                 let mut page = Vec::with_capacity(ids.len());
                 for id in ids {
-                    page.push(self.store.source(*id).await?);
+                    page.push(self.visible_source(*id).await?);
                 }
                 (page, ids.len() as u64, None)
             }
             ReplayOf::Filter(filter, after, limit) => {
-                let page = self.store.sources(filter, *after, *limit).await?;
+                let filter = self.visible(filter).await?;
+                let page = self.store.sources(&filter, *after, *limit).await?;
                 let next = page.last().map(|source| source.id).filter(|_| page.len() == *limit as usize);
-                (page, self.store.count_sources(filter, u32::MAX).await?, next)
+                (page, self.store.count_sources(&filter, u32::MAX).await?, next)
             }
         };
         let mut sources = Vec::with_capacity(page.len());

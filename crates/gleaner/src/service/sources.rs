@@ -5,6 +5,9 @@ use gleaner_core::schedule::first_poll;
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
 
+use serde_json::json;
+
+use super::audit::Target;
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
 use crate::store::{self, Collection, Created, Show, Source, SourceFilter, SourceSettings, StoreError};
@@ -82,7 +85,7 @@ pub struct Added {
 impl By<'_> {
     /// Adds a source as it is given; one whose URL the collection has already stays as it is.
     pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
-        let collections = self.store.collections().await?;
+        let collections = self.visible_collections().await?;
         let collection_id = collection_id(&collections, new.collection.as_deref().unwrap_or("default"))?;
         let fields = SourceFields {
             url: Some(new.url.clone()),
@@ -107,7 +110,7 @@ impl By<'_> {
     /// Makes a source of fields, polled at once. `checks` has what is wrong with them already.
     pub async fn create_source(&self, fields: &SourceFields, checks: Checks) -> Result<Source, ServiceError> {
         match self.store_new(fields, checks, true).await? {
-            (_, Created::New(id)) => Ok(self.store.source(id).await?),
+            (_, Created::New(id)) => self.visible_source(id).await,
             (settings, Created::Exists(id)) => {
                 Err(StoreError::Duplicate { entity: "source", key: settings.url, id: Some(id) }.into())
             }
@@ -121,7 +124,7 @@ impl By<'_> {
         at_once: bool,
     ) -> Result<(SourceSettings, Created), ServiceError> {
         self.actor.must(Scope::Write)?;
-        let collections = self.store.collections().await?;
+        let collections = self.visible_collections().await?;
         let usual = collections.iter().find(|one| one.name == "default").or(collections.first());
         if fields.url.is_none() && !checks.has("url") {
             checks.wrong("url", "a source needs a url");
@@ -142,7 +145,12 @@ impl By<'_> {
             settings: settings.clone(),
         };
         let created = self.store.create_sources(&[source], now).await?;
-        Ok((settings, created.first().copied().unwrap_or(Created::Exists(0))))
+        let created = created.first().copied().unwrap_or(Created::Exists(0));
+        if let Created::New(id) = created {
+            let about = json!({ "collection_id": settings.collection_id, "kind": settings.kind });
+            self.audit("source.create", Target::source(id, &settings.url), Some(about)).await;
+        }
+        Ok((settings, created))
     }
 
     /// Lists sources, by id.
@@ -154,25 +162,31 @@ impl By<'_> {
         show: Show<'_>,
     ) -> Result<(), ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.listing(filter, after, limit, show).await?)
+        let filter = self.visible(filter).await?;
+        Ok(self.store.listing(&filter, after, limit, show).await?)
     }
 
     /// How many sources a filter finds, counted up to that many.
     pub async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.count_sources(filter, most).await?)
+        let filter = self.visible(filter).await?;
+        Ok(self.store.count_sources(&filter, most).await?)
     }
 
     /// One source.
     pub async fn source(&self, id: i64) -> Result<Source, ServiceError> {
         self.actor.must(Scope::Read)?;
-        Ok(self.store.source(id).await?)
+        self.visible_source(id).await
     }
 
     /// Deletes a source with its posts, seen and history; articles stay.
     pub async fn delete_source(&self, id: i64) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
-        Ok(self.store.delete_source(id).await?)
+        let settings = self.visible_source(id).await?.settings;
+        self.store.delete_source(id).await?;
+        let about = json!({ "collection_id": settings.collection_id, "kind": settings.kind });
+        self.audit("source.delete", Target::source(id, &settings.url), Some(about)).await;
+        Ok(())
     }
 }
 

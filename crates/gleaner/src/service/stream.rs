@@ -47,6 +47,7 @@ impl By<'_> {
     /// The stream to NATS; none: nothing was ever sent there.
     pub async fn stream(&self) -> Result<Option<StreamNow>, ServiceError> {
         self.actor.must(Scope::Read)?;
+        self.actor.must_be_unlimited()?;
         let Some(stream) = self.store.stream(NATS).await? else { return Ok(None) };
         let kept = self.store.kept_events().await?;
         let after = stream.last_seq.max(kept.first - 1);
@@ -56,6 +57,7 @@ impl By<'_> {
     /// Sends events since then again, under the ids that they had.
     pub async fn replay_events(&self, since: Time) -> Result<Resent, ServiceError> {
         self.actor.must(Scope::Write)?;
+        self.actor.must_be_unlimited()?;
         if !self.actor.is_admin {
             let why = format!("{} is no admin, and only admins send events again", self.actor.name);
             return Err(ServiceError::Forbidden(why));
@@ -70,6 +72,8 @@ impl By<'_> {
         };
         self.store.rewind_stream(NATS, first - 1).await?;
         self.resend.notify_one();
+        let about = serde_json::json!({ "since": since });
+        self.audit("stream.replay", super::audit::Target::new("stream", None, NATS), Some(about)).await;
         Ok(Resent { first, events: u64::try_from(last + 1 - first).unwrap_or(0) })
     }
 }

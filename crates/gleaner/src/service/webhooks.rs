@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use gleaner_core::link;
+use serde_json::{Value, json};
 use url::Url;
 
 use super::access::checked_name;
+use super::audit::{Target, differences};
 use super::events::kinds;
 use super::{By, Checks, Scope, Service, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::{Sender, seal_webhook_secret};
 use crate::fetch::guard::{self, Allow};
 use crate::hex;
+use crate::log;
 use crate::store::{Delivery, DeliveryStatus, Progress, Webhook};
 use crate::vault::{Vault, random};
 
@@ -79,6 +82,7 @@ impl By<'_> {
     /// One's own webhooks; for an admin, all.
     pub async fn webhooks(&self) -> Result<Vec<Webhook>, ServiceError> {
         self.actor.must(Scope::Read)?;
+        self.actor.must_be_unlimited()?;
         let mut webhooks = self.store.webhooks().await?;
         webhooks.retain(|webhook| self.actor.is_admin || webhook.owner_id == self.actor.user_id);
         Ok(webhooks)
@@ -93,6 +97,7 @@ impl By<'_> {
     /// Makes a webhook for what happens from now on. What signs its requests is shown this once.
     pub async fn create_webhook(&self, new: &NewWebhook) -> Result<(Webhook, Secret), ServiceError> {
         self.actor.must(Scope::Write)?;
+        self.actor.must_be_unlimited()?;
         let mut checks = Checks::default();
         let url = checks.take("url", self.target(&new.url));
         let host = url.as_ref().and_then(Url::host_str).unwrap_or("webhook").to_owned();
@@ -117,7 +122,9 @@ impl By<'_> {
             updated_at: now,
         };
         let id = self.store.create_webhook(&webhook).await?;
-        Ok((Webhook { id, ..webhook }, secret))
+        let webhook = Webhook { id, ..webhook };
+        self.audit("webhook.create", Target::webhook(&webhook), Some(about(&webhook))).await;
+        Ok((webhook, secret))
     }
 
     /// Changes a webhook. One that is enabled again hears of what happens from then on.
@@ -147,6 +154,8 @@ impl By<'_> {
         }
         self.store.edit_webhook(&webhook, woken || moved).await?;
         self.send.notify_one();
+        let changes = differences(&about(&was), &about(&webhook));
+        self.audit("webhook.update", Target::webhook(&was), Some(changes.into())).await;
         self.webhook(id).await
     }
 
@@ -159,8 +168,10 @@ impl By<'_> {
     /// Deletes a webhook with its log.
     pub async fn delete_webhook(&self, id: i64) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
-        self.webhook(id).await?;
-        Ok(self.store.delete_webhook(id).await?)
+        let webhook = self.webhook(id).await?;
+        self.store.delete_webhook(id).await?;
+        self.audit("webhook.delete", Target::webhook(&webhook), None).await;
+        Ok(())
     }
 
     /// Sends a test to a webhook, enabled or not, and waits for what becomes of it.
@@ -228,6 +239,16 @@ impl By<'_> {
         self.send.notify_one();
         Ok(replayed)
     }
+}
+
+/// What the audit log says of a webhook.
+fn about(webhook: &Webhook) -> Value {
+    json!({
+        "name": webhook.name,
+        "url": log::Shown(&webhook.url).to_string(),
+        "events": webhook.events,
+        "enabled": webhook.enabled,
+    })
 }
 
 fn checked_events(events: &[String]) -> Result<String, ServiceError> {

@@ -78,6 +78,7 @@ impl By<'_> {
     /// The processes that serve from this database, and served within a day.
     pub async fn workers(&self) -> Result<Vec<WorkerNow>, ServiceError> {
         self.actor.must(Scope::Read)?;
+        self.actor.must_be_unlimited()?;
         Ok(self.store.workers().await?.into_iter().map(|worker| self.seen(worker)).collect())
     }
 }

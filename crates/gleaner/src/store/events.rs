@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use gleaner_core::time::Time;
 
-use super::{Event, NewEvent, Post, Result};
+use super::{Event, NewEvent, Post, Result, Visibility};
 
 /// How many posts one event tells of at most: a poll that found more is told in several.
 pub const POSTS_PER_EVENT: usize = 100;
@@ -56,6 +56,8 @@ pub struct EventFilter {
     pub kinds: Vec<KindPattern>,
     /// About this source.
     pub source_id: Option<i64>,
+    /// About what may be seen.
+    pub visibility: Visibility,
 }
 
 /// A type of events, or all that begin alike.

@@ -4,6 +4,7 @@
 //! two modules hold what really differs: how to connect, how to lock, and the migrations. Absent on purpose:
 //! decisions. What is due, new or set aside comes from `gleaner_core`; a store only remembers, atomically.
 
+mod audit;
 mod error;
 mod events;
 #[cfg(feature = "test-faults")]
@@ -19,6 +20,7 @@ mod records;
 mod sqlite;
 mod streams;
 mod types;
+mod visibility;
 mod webhooks;
 pub mod whole;
 mod words;
@@ -35,6 +37,7 @@ use gleaner_core::identity::Seen;
 use gleaner_core::judgement::HostMemory;
 use gleaner_core::time::Time;
 
+pub use audit::*;
 pub use error::StoreError;
 pub use events::*;
 pub use listed::*;
@@ -42,6 +45,7 @@ pub use order::*;
 pub use records::*;
 pub use streams::*;
 pub use types::*;
+pub use visibility::*;
 pub use webhooks::*;
 pub use work::*;
 pub use workers::*;
@@ -51,12 +55,12 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// A store of everything.
 pub trait Store:
-    Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Upkeep
+    Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Audit + Upkeep
 {
 }
 
 impl<T> Store for T where
-    T: Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Upkeep
+    T: Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Audit + Upkeep
 {
 }
 
@@ -130,8 +134,8 @@ pub trait Sources: Send + Sync {
     /// How many sources a filter finds, counted up to that many.
     async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64>;
 
-    /// How many sources there are of each status.
-    async fn count_by_status(&self) -> Result<Vec<(Status, u64)>>;
+    /// How many sources there are of each status, of those that may be seen.
+    async fn count_by_status(&self, visibility: &Visibility) -> Result<Vec<(Status, u64)>>;
 
     /// Changes a source as it was read, and raises its fence.
     async fn edit_source(&self, edit: &SourceEdit, now: Time) -> Result<()>;
@@ -142,12 +146,20 @@ pub trait Sources: Send + Sync {
     /// What is known of the host of a source.
     async fn host_memory(&self, source_id: i64) -> Result<HostMemory>;
 
-    /// Hosts by id, after that one, with this text in their name.
-    async fn hosts(&self, text: Option<&str>, after: Option<i64>, limit: u32) -> Result<Vec<Host>>;
+    /// Hosts by id, after that one, with this text in their name. Where something is hidden, hosts of none but hidden
+    /// sources are left out, and only the others are counted.
+    async fn hosts(
+        &self,
+        visibility: &Visibility,
+        text: Option<&str>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Host>>;
 
     /// Hosts with this text in their name, in an order of the reader's choice, each with its place.
     async fn hosts_sorted(
         &self,
+        visibility: &Visibility,
         text: Option<&str>,
         order: Sorted<HostOrder>,
         turn: &Turn,
@@ -158,11 +170,11 @@ pub trait Sources: Send + Sync {
     async fn habit_classes(&self) -> Result<Vec<(u8, u64)>>;
 
     /// How many sources name each policy; none: they name none.
-    async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>>;
+    async fn policy_uses(&self, visibility: &Visibility) -> Result<Vec<(Option<String>, u64)>>;
 
     /// How many sources are failing, set aside or disabled by a rule, by the policy they name, the error kind and the
     /// status.
-    async fn held_by_rules(&self) -> Result<Vec<Held>>;
+    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<Held>>;
 }
 
 /// What was collected.
@@ -198,10 +210,17 @@ pub trait Content: Send + Sync {
     /// Articles, newest first, before that one.
     async fn articles(
         &self,
+        visibility: &Visibility,
         processed: Option<bool>,
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Article>>;
+
+    /// Whether an article may be seen: none of the posts that it was made from is hidden.
+    async fn may_see_article(&self, id: i64, visibility: &Visibility) -> Result<bool>;
+
+    /// Those of these posts that are there and may be seen.
+    async fn visible_posts(&self, ids: &[i64], visibility: &Visibility) -> Result<Vec<i64>>;
 
     /// Marks an article.
     async fn set_processed(&self, id: i64, processed: bool) -> Result<()>;
@@ -228,14 +247,20 @@ pub trait People: Send + Sync {
     /// Deletes a user who owns no collection.
     async fn delete_user(&self, id: i64) -> Result<()>;
 
+    /// Adds a collection that everybody sees.
+    async fn create_collection(&self, name: &str, owner_id: i64, now: Time) -> Result<i64> {
+        let access = CollectionEdit { name: name.to_owned(), owner_id, private: false };
+        self.add_collection(&access, now).await
+    }
+
     /// Adds a collection.
-    async fn create_collection(&self, name: &str, owner_id: i64, now: Time) -> Result<i64>;
+    async fn add_collection(&self, collection: &CollectionEdit, now: Time) -> Result<i64>;
 
     /// All collections.
     async fn collections(&self) -> Result<Vec<Collection>>;
 
-    /// Changes a collection's name and owner.
-    async fn edit_collection(&self, id: i64, name: &str, owner_id: i64) -> Result<()>;
+    /// Changes a collection.
+    async fn edit_collection(&self, id: i64, edit: &CollectionEdit) -> Result<()>;
 
     /// Deletes a collection without sources.
     async fn delete_collection(&self, id: i64) -> Result<()>;

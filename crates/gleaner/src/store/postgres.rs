@@ -26,6 +26,8 @@ pub(super) const JSON_ARRAY: &str = "json_build_array";
 pub(super) const JSON: [&str; 2] = ["", ""];
 /// Around bytes that are to be hexadecimal digits.
 pub(super) const HEX: [&str; 2] = ["encode(", ", 'hex')"];
+/// The host that an event's payload names.
+pub(super) const PAYLOAD_HOST: &str = "(CAST(outbox.payload AS json) ->> 'host')";
 pub(super) const EXPLAIN: &str = "EXPLAIN ";
 /// Where an explained plan's text stands in its row.
 pub(super) const PLAN_COLUMN: usize = 0;

@@ -4,6 +4,9 @@ use gleaner_core::health::Status;
 use gleaner_core::judgement::HostMemory;
 use gleaner_core::post::NewPost;
 use gleaner_core::time::Time;
+use gleaner_core::visibility::CollectionAccess;
+
+use super::Visibility;
 
 /// A post as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +91,8 @@ pub struct PostFilter {
     pub text: Option<String>,
     /// Only the beginning of each text, and no HTML: enough for a list.
     pub brief: bool,
+    /// Of sources that may be seen.
+    pub visibility: Visibility,
 }
 
 /// An article as a consumer makes it.
@@ -142,8 +147,28 @@ pub struct Collection {
     pub name: String,
     /// Whose keys serve its sources.
     pub owner_id: i64,
+    /// Seen by its owner and admins only.
+    pub private: bool,
     /// When it was made.
     pub created_at: Time,
+}
+
+impl Collection {
+    /// What decides who may see and change it.
+    pub const fn access(&self) -> CollectionAccess {
+        CollectionAccess { id: self.id, owner_id: self.owner_id, private: self.private }
+    }
+}
+
+/// What people say about a collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectionEdit {
+    /// What it is called.
+    pub name: String,
+    /// Whose keys serve its sources.
+    pub owner_id: i64,
+    /// Seen by its owner and admins only.
+    pub private: bool,
 }
 
 /// What a token lets in to.
@@ -184,6 +209,8 @@ pub struct NewToken {
     pub key: String,
     /// What it allows, separated by spaces.
     pub scopes: String,
+    /// The only collections that it opens; none: all that its user may see.
+    pub collection_ids: Option<Vec<i64>>,
     /// When it was made.
     pub created_at: Time,
     /// When it ends.

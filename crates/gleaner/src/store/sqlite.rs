@@ -26,6 +26,8 @@ pub(super) const JSON_ARRAY: &str = "json_array";
 pub(super) const JSON: [&str; 2] = ["json(", ")"];
 /// Around bytes that are to be hexadecimal digits.
 pub(super) const HEX: [&str; 2] = ["hex(", ")"];
+/// The host that an event's payload names.
+pub(super) const PAYLOAD_HOST: &str = "json_extract(outbox.payload, '$.host')";
 pub(super) const EXPLAIN: &str = "EXPLAIN QUERY PLAN ";
 /// Where an explained plan's text stands in its row.
 pub(super) const PLAN_COLUMN: usize = 3;

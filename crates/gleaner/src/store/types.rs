@@ -11,6 +11,8 @@ use gleaner_core::source::{Interval, Kind};
 use gleaner_core::suspect::{Change, Suspected};
 use gleaner_core::time::{Span, Time};
 
+use super::{NewAudit, Visibility};
+
 /// What a person says about a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceSettings {
@@ -189,6 +191,8 @@ pub struct SourceFilter {
     pub suspect: bool,
     /// Going by this policy.
     pub goes_by: Option<GoesBy>,
+    /// In collections that may be seen.
+    pub visibility: Visibility,
 }
 
 /// The sources that go by a policy.
@@ -225,6 +229,8 @@ pub struct SourceEdit {
     pub forget: bool,
     /// What to tell the world.
     pub events: Vec<NewEvent>,
+    /// What the audit log says of it.
+    pub audit: Option<NewAudit>,
 }
 
 impl SourceEdit {
@@ -242,6 +248,7 @@ impl SourceEdit {
             next_poll_at: source.next_poll_at,
             forget: false,
             events: Vec::new(),
+            audit: None,
         }
     }
 
@@ -265,6 +272,15 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
+    /// The collection that something without a source happened to.
+    pub(super) fn named_collection(&self) -> Option<i64> {
+        if self.source_id.is_some() || !self.payload.contains("\"collection_id\"") {
+            return None;
+        }
+        let payload: serde_json::Value = serde_json::from_str(&self.payload).unwrap_or_default();
+        payload["collection_id"].as_i64()
+    }
+
     /// What a decision about a source tells the world.
     pub fn of_decision(source_id: i64, url: &str, decision: &Decision) -> Vec<NewEvent> {
         let told = |event: &StatusEvent| NewEvent {
@@ -353,6 +369,8 @@ pub struct Cleanup {
     pub activity_before: Time,
     /// Events that were told before, and what became of telling them.
     pub events_before: Time,
+    /// Rows of the audit log from before.
+    pub audit_before: Time,
     /// At most so many rows of each in one transaction.
     pub batch: u32,
 }
@@ -372,6 +390,8 @@ pub struct Cleaned {
     pub events: u64,
     /// Rows of webhooks' logs.
     pub deliveries: u64,
+    /// Rows of the audit log.
+    pub audit: u64,
     /// Another batch is waiting.
     pub more: bool,
 }

@@ -1,5 +1,7 @@
 //! Who asks. A request gets through with a good token, or to one of the few routes that are open.
 
+use std::net::IpAddr;
+
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -8,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::Web;
+use super::connections::ClientAddress;
 use super::problem::Problem;
 use crate::service::{Actor, By, ServiceError};
 
@@ -34,11 +37,17 @@ pub(super) async fn let_in(State(web): State<Web>, mut request: Request, next: N
     };
     match actor {
         Ok(actor) => {
+            let actor = actor.at(address_of(&request));
             request.extensions_mut().insert(actor);
             next.run(request).await
         }
         Err(error) => Problem::from(error).into_response(),
     }
+}
+
+/// Where a request comes from; none: this machine, without a network in between.
+pub(super) fn address_of(request: &Request) -> Option<IpAddr> {
+    request.extensions().get::<ClientAddress>().map(|address| address.0)
 }
 
 fn bearer(headers: &HeaderMap) -> Result<String, ServiceError> {

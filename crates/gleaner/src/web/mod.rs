@@ -5,6 +5,7 @@
 
 pub mod api;
 mod auth;
+mod connections;
 mod dashboard;
 mod feeds;
 mod json;

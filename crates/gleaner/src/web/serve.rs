@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
+use super::connections::ClientAddress;
 use super::{Web, health, router};
 
 /// How long a client may take to send its headers.
@@ -54,10 +55,10 @@ async fn answer(
     let graceful = GracefulShutdown::new();
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { break };
-        let stream = tokio::select! {
+        let (stream, peer) = tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok((stream, peer)) => (stream, ClientAddress(peer.ip().to_canonical())),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(BREATH).await;
@@ -65,7 +66,10 @@ async fn answer(
                 }
             },
         };
-        let router = router.clone().map_request(|request: Request<Incoming>| request.map(Body::new));
+        let router = router.clone().map_request(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            request.map(Body::new)
+        });
         let router = router.map_err(|never: Infallible| never);
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

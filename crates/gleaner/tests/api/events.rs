@@ -277,6 +277,7 @@ async fn a_stream_says_what_is_not_kept_any_more(db: Database) {
         polls_per_source: 10,
         activity_before: start(),
         events_before: now - Span::from_days(1),
+        audit_before: now - Span::from_days(365),
         batch: 2,
     };
     let cleaned = api.db.store.clean_up(&cleanup).await.unwrap();

@@ -1,6 +1,6 @@
 //! Whose fault it is, as the engine acts on it: hosts that fail as a whole, our own network, limits, and `auto`.
 
-use gleaner::store::SourceEdit;
+use gleaner::store::{SourceEdit, Visibility};
 use gleaner_core::health::Status;
 use gleaner_core::judgement::Excuse;
 use gleaner_core::source::Interval;
@@ -76,7 +76,7 @@ async fn a_host_that_fails_as_a_whole_is_not_held_against_its_sources(db: Databa
     }
     let asked = world.server().requests().len() - before;
     assert!(asked < 14, "{asked} requests in three hours: a few that were evidence, and probes");
-    let host = world.store().hosts(None, None, 10).await.unwrap().remove(0);
+    let host = world.store().hosts(&Visibility::default(), None, None, 10).await.unwrap().remove(0);
     let open = host.memory.incidents.open.expect("an incident is open");
     assert!(open.sources >= 3 && host.hold_until == Some(open.probe_at), "{host:?}");
     let told = world.service().explain(ids[0]).await.unwrap();
@@ -90,7 +90,7 @@ async fn a_host_that_fails_as_a_whole_is_not_held_against_its_sources(db: Databa
     }
     assert_eq!((count(&world, "host.down").await, count(&world, "host.back").await), (1, 1));
     assert_eq!(count(&world, "source.quarantined").await, 0);
-    let host = world.store().hosts(None, None, 10).await.unwrap().remove(0);
+    let host = world.store().hosts(&Visibility::default(), None, None, 10).await.unwrap().remove(0);
     assert_eq!((host.memory.incidents.open, host.memory.incidents.evidence.len()), (None, 0));
 }
 
@@ -249,7 +249,7 @@ async fn a_host_that_limits_is_paced_across_restarts(db: Database) {
     pass(&mut world, Span::from_hours(6)).await;
     let later = refusals(&world, &ids).await - learned;
     assert!(later <= 6, "{later} refusals in the six hours after that");
-    let host = world.store().hosts(None, None, 10).await.unwrap().remove(0);
+    let host = world.store().hosts(&Visibility::default(), None, None, 10).await.unwrap().remove(0);
     assert!(host.memory.pace.gap >= Span::from_secs(15), "{:?}", host.memory.pace);
     assert_eq!(count(&world, "host.paced").await, 1);
     let told = world.service().explain(ids[0]).await.unwrap();
@@ -310,7 +310,7 @@ async fn switched_off_each_source_is_on_its_own(db: Database) {
         assert!(world.polls(*id).await.iter().all(|poll| poll.record.excused.is_none()));
     }
     assert_eq!(count(&world, "host.down").await, 0);
-    let host = world.store().hosts(None, None, 10).await.unwrap().remove(0);
+    let host = world.store().hosts(&Visibility::default(), None, None, 10).await.unwrap().remove(0);
     assert_eq!(host.memory.incidents, gleaner_core::incident::Incidents::default());
 }
 

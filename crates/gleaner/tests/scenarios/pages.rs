@@ -130,6 +130,7 @@ async fn unchanged_website_survives_cleanup(db: Database) {
         polls_per_source: 1,
         activity_before: world.now(),
         events_before: world.now(),
+        audit_before: world.now(),
         batch: 1000,
     };
     world.store().clean_up(&cleanup).await.unwrap();

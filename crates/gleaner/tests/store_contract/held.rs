@@ -36,7 +36,7 @@ async fn whom_rules_hold_is_counted_and_listed(db: Database) {
     let b = failing(&db, "b", None, ErrorKind::NotFound, false).await;
     let c = failing(&db, "c", Some("cooldown"), ErrorKind::Network(Cause::Dns), true).await;
     let d = failing(&db, "d", Some("gone"), ErrorKind::NotFound, false).await;
-    let mut held = db.store.held_by_rules().await.unwrap();
+    let mut held = db.store.held_by_rules(&Visibility::default()).await.unwrap();
     held.sort_by_key(|row| row.policy.clone());
     let row = |policy: Option<&str>, kind: &str, status, sources| Held {
         policy: policy.map(str::to_owned),

@@ -122,7 +122,7 @@ async fn hosts_are_listed_in_every_order(db: Database) {
     add(&db, &sources).await;
     db.behind_its_back(STATES).await;
     db.behind_its_back("UPDATE hosts SET next_due = CASE WHEN id = 3 THEN NULL ELSE 9 - id % 2 END").await;
-    let hosts = db.store.hosts(None, None, 100).await.unwrap();
+    let hosts = db.store.hosts(&Visibility::default(), None, None, 100).await.unwrap();
     for by in [HostOrder::Name, HostOrder::Failing, HostOrder::Sources, HostOrder::Due] {
         for descending in [false, true] {
             let place = |host: &Host| {
@@ -137,9 +137,9 @@ async fn hosts_are_listed_in_every_order(db: Database) {
             let listed: Vec<Host> =
                 hosts.iter().filter(|host| place(host).key != Key::Number(0)).cloned().collect();
             let order = Sorted { by, descending };
-            let page = async |turn: &Turn| db.store.hosts_sorted(None, order, turn, 2).await.unwrap();
+            let page = async |turn: &Turn| db.store.hosts_sorted(&Visibility::default(), None, order, turn, 2).await.unwrap();
             assert_eq!(walk(page).await, sorted(listed, place, descending), "{order:?}");
-            let found = db.store.hosts_sorted(Some("H1.EX"), order, &Turn::First, 50).await.unwrap();
+            let found = db.store.hosts_sorted(&Visibility::default(), Some("H1.EX"), order, &Turn::First, 50).await.unwrap();
             assert!(found.iter().all(|(at, host)| host.name == "h1.example" && *at == place(host)));
         }
     }

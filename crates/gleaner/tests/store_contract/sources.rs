@@ -181,23 +181,23 @@ async fn hosts_are_listed_with_what_is_asked_from_them(db: Database) {
     });
     db.store.edit_source(&edit, start()).await.unwrap();
     let claim = db.store.claim_source(ids[0], &request(start())).await.unwrap().unwrap();
-    let hosts = db.store.hosts(None, None, 10).await.unwrap();
+    let hosts = db.store.hosts(&Visibility::default(), None, None, 10).await.unwrap();
     let host = |name: &str| hosts.iter().find(|host| host.name == name).unwrap();
     let (a, b) = (host("a.example"), host("b_.example"));
     assert_eq!((a.id, a.sources, a.failing), (claim.lease.host_id, 2, 1));
     assert_eq!(a.lease, Some(("test".to_owned(), start() + minutes(1))));
     assert_eq!((b.sources, b.failing, &b.lease, b.next_due), (1, 0, &None, Some(start())));
-    assert_eq!(db.store.hosts(Some("B_"), None, 10).await.unwrap().len(), 1);
-    assert_eq!(db.store.hosts(Some("a_"), None, 10).await.unwrap().len(), 0);
-    assert_eq!(db.store.hosts(None, Some(hosts[0].id), 10).await.unwrap(), hosts[1..]);
-    assert_eq!(db.store.hosts(None, None, 1).await.unwrap(), hosts[..1]);
+    assert_eq!(db.store.hosts(&Visibility::default(), Some("B_"), None, 10).await.unwrap().len(), 1);
+    assert_eq!(db.store.hosts(&Visibility::default(), Some("a_"), None, 10).await.unwrap().len(), 0);
+    assert_eq!(db.store.hosts(&Visibility::default(), None, Some(hosts[0].id), 10).await.unwrap(), hosts[1..]);
+    assert_eq!(db.store.hosts(&Visibility::default(), None, None, 1).await.unwrap(), hosts[..1]);
 }
 
 async fn policies_in_use_are_counted(db: Database) {
     let mut sources = [feed("a.example", "1"), feed("a.example", "2"), feed("a.example", "3")];
     sources[2].settings.policy = Some("backoff".into());
     add(&db, &sources).await;
-    let mut uses = db.store.policy_uses().await.unwrap();
+    let mut uses = db.store.policy_uses(&Visibility::default()).await.unwrap();
     uses.sort();
     assert_eq!(uses, [(None, 2), (Some("backoff".to_owned()), 1)]);
 }

@@ -24,6 +24,7 @@ pub(super) fn cleanup(now: Time) -> Cleanup {
         polls_per_source: 2000,
         activity_before: now,
         events_before: now - Span::from_days(7),
+        audit_before: now - Span::from_days(365),
         batch: 100,
     }
 }
@@ -183,10 +184,10 @@ async fn articles_keep_their_posts(db: Database) {
     assert!(db.store.posts(&unlinked, None, 10).await.unwrap().is_empty());
     let stored = db.store.article(id).await.unwrap();
     assert_eq!((stored.content, stored.is_processed), (article, false));
-    assert_eq!(db.store.articles(Some(false), None, 10).await.unwrap().len(), 1);
+    assert_eq!(db.store.articles(&Visibility::default(), Some(false), None, 10).await.unwrap().len(), 1);
     db.store.set_processed(id, true).await.unwrap();
-    assert!(db.store.articles(Some(false), None, 10).await.unwrap().is_empty());
-    assert!(db.store.articles(None, Some(id), 10).await.unwrap().is_empty());
+    assert!(db.store.articles(&Visibility::default(), Some(false), None, 10).await.unwrap().is_empty());
+    assert!(db.store.articles(&Visibility::default(), None, Some(id), 10).await.unwrap().is_empty());
     assert!(matches!(db.store.set_processed(id + 1, true).await.unwrap_err(), StoreError::NotFound { .. }));
     let window = |from, until| PostFilter {
         from: Some(from),
@@ -226,9 +227,11 @@ async fn users_collections_and_keys(db: Database) {
     ));
     db.store.set_credential(ada, "x", None, start()).await.unwrap();
     assert_eq!(db.store.credential(ada, "x").await.unwrap(), None);
-    db.store.edit_collection(blogs, "weblogs", admin.id).await.unwrap();
+    let called =
+        |name: &str, owner_id| CollectionEdit { name: name.to_owned(), owner_id, private: false };
+    db.store.edit_collection(blogs, &called("weblogs", admin.id)).await.unwrap();
     assert!(matches!(
-        db.store.edit_collection(blogs, "default", ada).await,
+        db.store.edit_collection(blogs, &called("default", ada)).await,
         Err(StoreError::Duplicate { .. })
     ));
     db.store.delete_user(ada).await.unwrap();

@@ -5,16 +5,17 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::Row;
-use super::{Query, Sql, ms, opt_time, time};
+use super::{Query, Sql, garbled, ms, opt_time, time};
 use crate::store::{Access, NewToken, Repeated, Result, Token, TokenKind, User};
 
-const TOKEN: &str = "t.id, t.user_id, t.name, t.key, t.scopes, t.created_at, t.expires_at, t.last_used_at";
+const TOKEN: &str =
+    "t.id, t.user_id, t.name, t.key, t.scopes, t.collections, t.created_at, t.expires_at, t.last_used_at";
 
 #[async_trait]
 impl Access for Sql {
     async fn create_token(&self, token: &NewToken) -> Result<i64> {
         let mut query = Query::new(
-            "INSERT INTO tokens (user_id, kind, name, key, scopes, created_at, expires_at) VALUES (",
+            "INSERT INTO tokens (user_id, kind, name, key, scopes, collections, created_at, expires_at) VALUES (",
         );
         query
             .separated(", ")
@@ -23,6 +24,7 @@ impl Access for Sql {
             .push_bind(token.name.as_str())
             .push_bind(token.key.as_str())
             .push_bind(token.scopes.as_str())
+            .push_bind(token.collection_ids.as_ref().map(|ids| serde_json::json!(ids).to_string()))
             .push_bind(ms(token.created_at))
             .push_bind(ms(token.expires_at));
         self.insert(query, "token", &token.name).await
@@ -104,6 +106,8 @@ impl Access for Sql {
 }
 
 fn token(row: &Row, kind: TokenKind) -> sqlx::Result<Token> {
+    let collections = row.try_get::<Option<&str>, _>("collections")?;
+    let garbled_ids = |error| garbled("collections", error);
     Ok(Token {
         id: row.try_get("id")?,
         token: NewToken {
@@ -112,6 +116,10 @@ fn token(row: &Row, kind: TokenKind) -> sqlx::Result<Token> {
             name: row.try_get("name")?,
             key: row.try_get("key")?,
             scopes: row.try_get("scopes")?,
+            collection_ids: collections
+                .map(|text| serde_json::from_str(text))
+                .transpose()
+                .map_err(garbled_ids)?,
             created_at: time(row, "created_at")?,
             expires_at: time(row, "expires_at")?,
         },

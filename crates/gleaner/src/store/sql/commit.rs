@@ -384,10 +384,16 @@ pub(super) fn posts_events(kind: &str, source_id: i64, ids: &[i64]) -> impl Iter
 
 pub(super) async fn insert_events(tx: &mut Tx, rows: &[(NewEvent, Time)]) -> sqlx::Result<()> {
     for piece in pieces(rows) {
-        let mut query = Query::new("INSERT INTO outbox (kind, source_id, payload, created_at) ");
+        let mut query =
+            Query::new("INSERT INTO outbox (kind, source_id, collection_id, payload, created_at) ");
         query.push_values(piece, |mut list, (event, at)| {
             list.push_bind(event.kind.as_str())
                 .push_bind(event.source_id)
+                .push("COALESCE((SELECT collection_id FROM sources WHERE id = ")
+                .push_bind_unseparated(event.source_id)
+                .push_unseparated("), ")
+                .push_bind_unseparated(event.named_collection())
+                .push_unseparated(")")
                 .push_bind(event.payload.as_str())
                 .push_bind(ms(*at));
         });

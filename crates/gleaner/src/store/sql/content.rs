@@ -11,11 +11,13 @@ use sqlx::Row as _;
 
 use super::super::{MATCHES, Row, TEXT_ID, text_query};
 use super::state::error_kind;
+use super::visibility::{push_visible_article, push_visible_source};
 use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, time};
 use crate::store::types::stored_hash;
 use crate::store::words;
 use crate::store::{
     Activity, Article, Content, NewArticle, Poll, PollRecord, Post, PostFilter, Result, StoreError,
+    Visibility,
 };
 
 pub(super) const POST: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.published_at, p.content_hash, \
@@ -111,6 +113,7 @@ impl Content for Sql {
 
     async fn articles(
         &self,
+        visibility: &Visibility,
         processed: Option<bool>,
         before: Option<i64>,
         limit: u32,
@@ -120,9 +123,28 @@ impl Content for Sql {
         if let Some(processed) = processed {
             query.push(" AND is_processed = ").push_bind(processed);
         }
+        push_visible_article(&mut query, visibility);
         query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
         let rows = self.rows(query).await?;
         self.with_posts(&rows).await.map_err(|error| self.fail(error))
+    }
+
+    async fn may_see_article(&self, id: i64, visibility: &Visibility) -> Result<bool> {
+        let mut query = Query::new("SELECT 1 FROM articles WHERE id = ");
+        query.push_bind(id);
+        push_visible_article(&mut query, visibility);
+        Ok(self.row(query).await?.is_some())
+    }
+
+    async fn visible_posts(&self, ids: &[i64], visibility: &Visibility) -> Result<Vec<i64>> {
+        let mut found = Vec::with_capacity(ids.len());
+        for piece in id_pieces(ids) {
+            let mut query = Query::new("SELECT p.id FROM posts p WHERE p.id IN ");
+            push_ids(&mut query, piece);
+            push_visible_source(&mut query, "p.source_id", visibility);
+            found.extend(self.all(query, |row| row.try_get::<i64, _>(0)).await?);
+        }
+        Ok(found)
     }
 
     async fn set_processed(&self, id: i64, processed: bool) -> Result<()> {
@@ -167,6 +189,7 @@ pub(super) fn list_posts(
         query.push(" AND p.source_id IN (SELECT id FROM sources WHERE collection_id = ");
         query.push_bind(collection_id).push(")");
     }
+    push_visible_source(&mut query, "p.source_id", &filter.visibility);
     if filter.unlinked {
         query.push(" AND NOT p.linked");
     }

@@ -10,6 +10,7 @@ use super::super::{ROW_LOCK, Row};
 use super::commit::insert_events;
 use super::content::{POST, post};
 use super::upkeep::set_meta;
+use super::visibility::push_visible_event;
 use super::{Query, Sql, Tx, garbled, id_pieces, opt_time, push_ids, time};
 use crate::store::{
     Event, EventFilter, Events, Kept, KindPattern, NewEvent, Post, PostHead, Result, Seek, SourceName,
@@ -108,6 +109,7 @@ pub(super) fn list(filter: &EventFilter, from: Seek, limit: u32) -> Query {
     if let Some(source_id) = filter.source_id {
         query.push(" AND source_id = ").push_bind(source_id);
     }
+    push_visible_event(&mut query, &filter.visibility);
     if !filter.kinds.is_empty() {
         let tells_posts = |pattern: &KindPattern| {
             ["post.created", "post.updated"].into_iter().any(|kind| pattern.fits(kind))

@@ -5,31 +5,43 @@ use sqlx::Row as _;
 use super::super::Row;
 use super::claim::host_memory;
 use super::sources::pattern;
+use super::visibility::{push_visible, push_visible_host};
 use super::{Query, opt_time, push_ids};
-use crate::store::Host;
+use crate::store::{Host, Visibility};
 
-const SELECT: &str = "SELECT h.id, h.name, h.slot, h.hold_until, h.next_due, h.lease_owner, h.lease_until, \
-    h.memory, h.served_at, h.served_id, \
-    (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id) AS sources, \
-    (SELECT COUNT(*) FROM source_state t WHERE t.host_id = h.id AND t.status IN ('failing', 'quarantined')) AS failing \
-    FROM hosts h";
+const COLUMNS: &str = "h.id, h.name, h.slot, h.hold_until, h.next_due, h.lease_owner, h.lease_until, \
+    h.memory, h.served_at, h.served_id";
+
+/// The beginning of a query for hosts, with how many of their sources may be seen.
+fn select(visibility: &Visibility) -> Query {
+    let mut query = Query::new(format!("SELECT {COLUMNS}"));
+    let join = if visibility.is_everything() { "" } else { " JOIN sources s ON s.id = t.source_id" };
+    for (which, name) in [("", "sources"), (" AND t.status IN ('failing', 'quarantined')", "failing")] {
+        query.push(format!(", (SELECT COUNT(*) FROM source_state t{join} WHERE t.host_id = h.id{which}"));
+        push_visible(&mut query, "s.collection_id", visibility);
+        query.push(format!(") AS {name}"));
+    }
+    query.push(" FROM hosts h");
+    query
+}
 
 /// The query that reads hosts by id, in no order.
-pub(super) fn by_ids(ids: &[i64]) -> Query {
-    let mut query = Query::new(SELECT);
+pub(super) fn by_ids(visibility: &Visibility, ids: &[i64]) -> Query {
+    let mut query = select(visibility);
     query.push(" WHERE h.id IN ");
     push_ids(&mut query, ids);
     query
 }
 
 /// The query that lists hosts.
-pub(super) fn list(text: Option<&str>, after: Option<i64>, limit: u32) -> Query {
-    let mut query = Query::new(SELECT);
+pub(super) fn list(visibility: &Visibility, text: Option<&str>, after: Option<i64>, limit: u32) -> Query {
+    let mut query = select(visibility);
     query.push(" WHERE h.id > ");
     query.push_bind(after.unwrap_or(0));
     if let Some(text) = text {
         query.push(" AND LOWER(h.name) LIKE ").push_bind(pattern(text)).push(" ESCAPE '\\'");
     }
+    push_visible_host(&mut query, visibility);
     query.push(" ORDER BY h.id LIMIT ").push(i64::from(limit));
     query
 }

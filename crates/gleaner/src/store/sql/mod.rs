@@ -6,6 +6,7 @@
 mod access;
 mod activity;
 mod articles;
+mod audit;
 mod claim;
 mod commit;
 mod content;
@@ -21,6 +22,7 @@ mod sources;
 mod state;
 mod streams;
 mod upkeep;
+mod visibility;
 mod webhooks;
 mod workers;
 

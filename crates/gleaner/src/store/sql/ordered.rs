@@ -11,7 +11,8 @@ use sqlx::Row as _;
 use super::super::Row;
 use super::Query;
 use super::sources::{pattern, push_filter};
-use crate::store::{HostOrder, Key, Place, Sorted, SourceFilter, SourceOrder, Turn};
+use super::visibility::{push_visible, push_visible_host};
+use crate::store::{HostOrder, Key, Place, Sorted, SourceFilter, SourceOrder, Turn, Visibility};
 
 /// The query for a page of sources.
 pub(super) fn sources(filter: &SourceFilter, order: Sorted<SourceOrder>, turn: &Turn, limit: u32) -> Query {
@@ -25,8 +26,12 @@ pub(super) fn sources(filter: &SourceFilter, order: Sorted<SourceOrder>, turn: &
         SourceOrder::LastSuccess => "COALESCE(t.last_success_at, -1)",
         SourceOrder::Failures => "t.consecutive_failures",
     };
-    let SourceFilter { kind, collection_id, text, goes_by, .. } = filter;
-    let settings = kind.is_some() || collection_id.is_some() || text.is_some() || goes_by.is_some();
+    let SourceFilter { kind, collection_id, text, goes_by, visibility, .. } = filter;
+    let settings = kind.is_some()
+        || collection_id.is_some()
+        || text.is_some()
+        || goes_by.is_some()
+        || !visibility.is_everything();
     // A cross join tells SQLite, which counts nothing, where to begin; to PostgreSQL it is a join like any other.
     let (id, tables) = match order.by {
         SourceOrder::Address if few => {
@@ -69,20 +74,38 @@ fn is_few(filter: &SourceFilter) -> bool {
 }
 
 /// The query for a page of hosts.
-pub(super) fn hosts(text: Option<&str>, order: Sorted<HostOrder>, turn: &Turn, limit: u32) -> Query {
-    let counted = |which: &str| {
-        format!(
-            "(SELECT host_id, COUNT(*) AS count FROM source_state{which} GROUP BY host_id) n \
-             JOIN hosts h ON h.id = n.host_id WHERE TRUE"
-        )
+pub(super) fn hosts(
+    visibility: &Visibility,
+    text: Option<&str>,
+    order: Sorted<HostOrder>,
+    turn: &Turn,
+    limit: u32,
+) -> Query {
+    let key = match order.by {
+        HostOrder::Name => "h.name",
+        HostOrder::Due => "h.next_due",
+        HostOrder::Sources | HostOrder::Failing => "n.count",
     };
-    let (key, tables) = match order.by {
-        HostOrder::Name => ("h.name", "hosts h WHERE TRUE".to_owned()),
-        HostOrder::Due => ("h.next_due", "hosts h WHERE h.next_due IS NOT NULL".to_owned()),
-        HostOrder::Sources => ("n.count", counted("")),
-        HostOrder::Failing => ("n.count", counted(" WHERE status IN ('failing', 'quarantined')")),
-    };
-    let mut query = Query::new(format!("SELECT h.id, {key} FROM {tables}"));
+    let mut query = Query::new(format!("SELECT h.id, {key} FROM "));
+    match order.by {
+        HostOrder::Name => {
+            query.push("hosts h WHERE TRUE");
+        }
+        HostOrder::Due => {
+            query.push("hosts h WHERE h.next_due IS NOT NULL");
+        }
+        HostOrder::Sources | HostOrder::Failing => {
+            query.push("(SELECT t.host_id, COUNT(*) AS count FROM source_state t");
+            if !visibility.is_everything() {
+                query.push(" JOIN sources s ON s.id = t.source_id");
+            }
+            let failing = order.by == HostOrder::Failing;
+            query.push(if failing { " WHERE t.status IN ('failing', 'quarantined')" } else { " WHERE TRUE" });
+            push_visible(&mut query, "s.collection_id", visibility);
+            query.push(" GROUP BY t.host_id) n JOIN hosts h ON h.id = n.host_id WHERE TRUE");
+        }
+    }
+    push_visible_host(&mut query, visibility);
     if let Some(text) = text {
         query.push(" AND LOWER(h.name) LIKE ").push_bind(pattern(text)).push(" ESCAPE '\\'");
     }

@@ -6,7 +6,7 @@ use sqlx::Row as _;
 
 use super::super::Row;
 use super::{Query, Sql, ms, time};
-use crate::store::{Collection, People, Result, StoreError, User};
+use crate::store::{Collection, CollectionEdit, People, Result, StoreError, User};
 
 #[async_trait]
 impl People for Sql {
@@ -50,20 +50,27 @@ impl People for Sql {
         self.delete(query, "user", id, "it owns a collection").await
     }
 
-    async fn create_collection(&self, name: &str, owner_id: i64, now: Time) -> Result<i64> {
-        let mut query = Query::new("INSERT INTO collections (name, owner_id, created_at) VALUES (");
-        query.separated(", ").push_bind(name).push_bind(owner_id).push_bind(ms(now));
+    async fn add_collection(&self, collection: &CollectionEdit, now: Time) -> Result<i64> {
+        let CollectionEdit { name, owner_id, private } = collection;
+        let mut query = Query::new("INSERT INTO collections (name, owner_id, private, created_at) VALUES (");
+        query
+            .separated(", ")
+            .push_bind(name.as_str())
+            .push_bind(*owner_id)
+            .push_bind(*private)
+            .push_bind(ms(now));
         self.insert(query, "collection", name).await
     }
 
     async fn collections(&self) -> Result<Vec<Collection>> {
-        let query = Query::new("SELECT id, name, owner_id, created_at FROM collections ORDER BY id");
+        let query = Query::new("SELECT id, name, owner_id, private, created_at FROM collections ORDER BY id");
         self.all(query, collection).await
     }
 
-    async fn edit_collection(&self, id: i64, name: &str, owner_id: i64) -> Result<()> {
+    async fn edit_collection(&self, id: i64, edit: &CollectionEdit) -> Result<()> {
         let mut query = Query::new("UPDATE collections SET name = ");
-        query.push_bind(name).push(", owner_id = ").push_bind(owner_id).push(" WHERE id = ").push_bind(id);
+        query.push_bind(edit.name.as_str()).push(", owner_id = ").push_bind(edit.owner_id);
+        query.push(", private = ").push_bind(edit.private).push(" WHERE id = ").push_bind(id);
         self.change(query, "collection", id).await
     }
 
@@ -199,6 +206,7 @@ fn collection(row: &Row) -> sqlx::Result<Collection> {
         id: row.try_get("id")?,
         name: row.try_get("name")?,
         owner_id: row.try_get("owner_id")?,
+        private: row.try_get("private")?,
         created_at: time(row, "created_at")?,
     })
 }

@@ -15,10 +15,11 @@ use super::packed::{
     SOURCE_TABLES, end_sources, listed, select_listed, select_page, select_sources, sources,
 };
 use super::state::{HEALTH, assignments, push_health};
+use super::visibility::push_visible;
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
 use crate::store::{
     Created, GoesBy, Held, Host, HostKey, HostOrder, Listed, NewSource, Place, Result, Show, Sorted, Source,
-    SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn,
+    SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn, Visibility,
 };
 
 /// Policies, kinds and statuses are few; names that config no longer has could be many.
@@ -122,8 +123,10 @@ impl Sources for Sql {
         Ok(found.first().map_or(0, |count| u64::try_from(*count).unwrap_or(0)))
     }
 
-    async fn count_by_status(&self) -> Result<Vec<(Status, u64)>> {
-        let query = Query::new("SELECT status, COUNT(*) FROM source_state GROUP BY status");
+    async fn count_by_status(&self, visibility: &Visibility) -> Result<Vec<(Status, u64)>> {
+        let mut query = Query::new("SELECT t.status, COUNT(*) FROM source_state t");
+        push_visible_state(&mut query, visibility);
+        query.push(" GROUP BY t.status");
         let found =
             self.all(query, |row| Ok((row.try_get::<String, _>(0)?, row.try_get::<i64, _>(1)?))).await?;
         let count = |status: Status| {
@@ -162,21 +165,28 @@ impl Sources for Sql {
         self.finish(tx).await
     }
 
-    async fn hosts(&self, text: Option<&str>, after: Option<i64>, limit: u32) -> Result<Vec<Host>> {
-        self.all(super::hosts::list(text, after, limit), super::hosts::host).await
+    async fn hosts(
+        &self,
+        visibility: &Visibility,
+        text: Option<&str>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Host>> {
+        self.all(super::hosts::list(visibility, text, after, limit), super::hosts::host).await
     }
 
     async fn hosts_sorted(
         &self,
+        visibility: &Visibility,
         text: Option<&str>,
         order: Sorted<HostOrder>,
         turn: &Turn,
         limit: u32,
     ) -> Result<Vec<(Place, Host)>> {
-        let places = self.places(ordered::hosts(text, order, turn, limit), turn).await?;
+        let places = self.places(ordered::hosts(visibility, text, order, turn, limit), turn).await?;
         let mut found = HashMap::with_capacity(places.len());
         for piece in id_pieces(&places.iter().map(|place| place.id).collect::<Vec<_>>()) {
-            let read = self.all(super::hosts::by_ids(piece), super::hosts::host).await?;
+            let read = self.all(super::hosts::by_ids(visibility, piece), super::hosts::host).await?;
             found.extend(read.into_iter().map(|host| (host.id, host)));
         }
         let with = |place: Place| found.remove(&place.id).map(|host| (place, host));
@@ -204,22 +214,35 @@ impl Sources for Sql {
         .await
     }
 
-    async fn policy_uses(&self) -> Result<Vec<(Option<String>, u64)>> {
-        let query = Query::new("SELECT policy, COUNT(*) FROM sources GROUP BY policy");
+    async fn policy_uses(&self, visibility: &Visibility) -> Result<Vec<(Option<String>, u64)>> {
+        let mut query = Query::new("SELECT policy, COUNT(*) FROM sources WHERE TRUE");
+        push_visible(&mut query, "collection_id", visibility);
+        query.push(" GROUP BY policy");
         self.all(query, |row| Ok((row.try_get(0)?, u64::try_from(row.try_get::<i64, _>(1)?).unwrap_or(0))))
             .await
     }
 
-    async fn held_by_rules(&self) -> Result<Vec<Held>> {
-        let query = Query::new(format!(
+    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<Held>> {
+        let mut query = Query::new(
             "SELECT s.policy, t.last_error_type, t.status, COUNT(*) \
              FROM source_state t JOIN sources s ON s.id = t.source_id \
              WHERE t.status IN ('failing', 'quarantined', 'disabled') AND t.last_error_type IS NOT NULL \
-             AND (t.status <> 'disabled' OR t.disabled_reason IS NOT NULL) \
-             GROUP BY s.policy, t.last_error_type, t.status \
+             AND (t.status <> 'disabled' OR t.disabled_reason IS NOT NULL)",
+        );
+        push_visible(&mut query, "s.collection_id", visibility);
+        query.push(format!(
+            " GROUP BY s.policy, t.last_error_type, t.status \
              ORDER BY s.policy, t.last_error_type, t.status LIMIT {MOST_HELD}"
         ));
         Ok(self.all(query, held).await?.into_iter().flatten().collect())
+    }
+}
+
+/// Goes on after `source_state t` with the sources that may be seen.
+fn push_visible_state(query: &mut Query, visibility: &Visibility) {
+    if !visibility.is_everything() {
+        query.push(" JOIN sources s ON s.id = t.source_id WHERE TRUE");
+        push_visible(query, "s.collection_id", visibility);
     }
 }
 
@@ -283,6 +306,7 @@ pub(super) fn list(mut query: Query, filter: &SourceFilter, after: Option<i64>, 
 
 /// What a list is limited to; `s` and `t` are settings and state.
 pub(super) fn push_filter(query: &mut Query, filter: &SourceFilter) {
+    push_visible(query, "s.collection_id", &filter.visibility);
     if let Some(status) = filter.status {
         query.push(" AND t.status = ").push_bind(status.name());
     }
@@ -444,6 +468,9 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
     query.push(" FROM v WHERE source_id = ").push_bind(edit.id).build().execute(&mut **tx).await?;
     settle_hosts(tx, &[old_host, host]).await?;
     insert_events(tx, &edit.events.iter().map(|event| (event.clone(), now)).collect::<Vec<_>>()).await?;
+    if let Some(entry) = &edit.audit {
+        super::audit::append(tx, entry).await?;
+    }
     Ok(Edited::Done)
 }
 
@@ -462,6 +489,16 @@ async fn delete(tx: &mut Tx, id: i64) -> sqlx::Result<bool> {
         push_ids(&mut query, piece);
         query.build().execute(&mut **tx).await?;
     }
+    // Articles stay; those that were made from a private collection's posts stay as private as they were.
+    let mut query = Query::new(
+        "UPDATE articles SET private_to = c.owner_id FROM sources s JOIN collections c ON c.id = s.collection_id \
+         WHERE c.private AND s.id = ",
+    );
+    query.push_bind(id);
+    query.push(
+        " AND articles.id IN (SELECT ap.article_id FROM posts p JOIN article_posts ap ON ap.post_id = p.id ",
+    );
+    query.push("WHERE p.source_id = ").push_bind(id).push(")").build().execute(&mut **tx).await?;
     let mut query = Query::new("DELETE FROM sources WHERE id = ");
     let deleted = query.push_bind(id).build().execute(&mut **tx).await?.rows_affected();
     settle_hosts(tx, &hosts).await?;

@@ -12,7 +12,7 @@ use super::webhooks::trim_deliveries;
 use super::{Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
 use crate::store::{
     ClaimRequest, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted, SourceFilter,
-    SourceOrder, Spread, Turn, Upkeep,
+    SourceOrder, Spread, Turn, Upkeep, Visibility,
 };
 
 /// How many times as long as for anything else is waited for what may touch very many rows.
@@ -120,6 +120,9 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     let newest = Sorted { by: SourceOrder::Added, descending: true };
     let text = Turn::After(Place { key: Key::Text("https://b".to_owned()), id: 1000 });
     let number = Turn::After(Place { key: Key::Number(1000), id: 1000 });
+    let visibility = Visibility { user_id: Some(1), only: None };
+    let visible = SourceFilter { visibility: visibility.clone(), ..SourceFilter::default() };
+    let seen = EventFilter { visibility, ..EventFilter::default() };
     let of_source = EventFilter { source_id: Some(1), ..EventFilter::default() };
     vec![
         ("claim hosts", claim_hosts(&request)),
@@ -140,7 +143,10 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("list suspect sources by address", ordered::sources(&suspect, address, &text, 50)),
         ("list the newest suspect sources", ordered::sources(&suspect, newest, &number, 50)),
         ("list the newest sources", ordered::sources(&all, newest, &number, 50)),
-        ("list hosts by name", ordered::hosts(None, name, &text, 50)),
+        ("list hosts by name", ordered::hosts(&Visibility::default(), None, name, &text, 50)),
+        ("list visible sources", super::sources::list(select_listed(), &visible, Some(1000), 50)),
+        ("list visible sources by address", ordered::sources(&visible, address, &text, 50)),
+        ("list visible events", super::events::list(&seen, Seek::Before(1000), 50)),
     ]
 }
 
@@ -167,9 +173,10 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     super::activity::forget(tx, cleanup.activity_before).await?;
     cleaned.events = delete_events(tx, cleanup.events_before, batch).await?;
     cleaned.deliveries = trim_deliveries(tx, cleanup.events_before, batch).await?;
+    cleaned.audit = super::audit::delete_old(tx, cleanup.audit_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
-    let Cleaned { articles, posts, seen, polls, events, deliveries, .. } = cleaned;
-    cleaned.more = [articles, posts, seen, polls, events, deliveries].into_iter().any(full);
+    let Cleaned { articles, posts, seen, polls, events, deliveries, audit, .. } = cleaned;
+    cleaned.more = [articles, posts, seen, polls, events, deliveries, audit].into_iter().any(full);
     Ok(cleaned)
 }
 

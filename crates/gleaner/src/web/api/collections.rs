@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::service::Collection;
+use crate::service::{Collection, CollectionChange};
 use crate::web::auth::As;
 use crate::web::json::{Json, Path};
 use crate::web::{Page, Problem, Web};
@@ -23,13 +23,15 @@ struct Shown {
     id: i64,
     name: String,
     owner_id: i64,
+    /// Seen by its owner and admins only, with all that is in it.
+    private: bool,
     #[schema(value_type = String, format = DateTime)]
     created_at: Time,
 }
 
 impl From<Collection> for Shown {
-    fn from(Collection { id, name, owner_id, created_at }: Collection) -> Self {
-        Self { id, name, owner_id, created_at }
+    fn from(Collection { id, name, owner_id, private, created_at }: Collection) -> Self {
+        Self { id, name, owner_id, private, created_at }
     }
 }
 
@@ -38,6 +40,9 @@ impl From<Collection> for Shown {
 #[serde(deny_unknown_fields)]
 struct NewCollection {
     name: String,
+    /// Whether its owner and admins alone see it, and all that is in it.
+    #[serde(default)]
+    private: bool,
 }
 
 /// What to change.
@@ -47,9 +52,11 @@ struct CollectionEdit {
     name: Option<String>,
     /// The name of the user who is to own it.
     owner: Option<String>,
+    /// Whether its owner and admins alone see it, and all that is in it.
+    private: Option<bool>,
 }
 
-/// List collections.
+/// List the collections that one may see.
 #[utoipa::path(get, path = "/collections", tag = "collections", responses((status = 200, body = Page<Shown>)))]
 async fn list(whoever: As) -> Result<Json<Page<Shown>>, Problem> {
     let collections = whoever.by().collections().await?;
@@ -63,7 +70,7 @@ async fn list(whoever: As) -> Result<Json<Page<Shown>>, Problem> {
     (status = 422, description = "Not valid"),
 ))]
 async fn create(whoever: As, Json(new): Json<NewCollection>) -> Result<(StatusCode, Json<Shown>), Problem> {
-    let collection = whoever.by().create_collection(&new.name).await?;
+    let collection = whoever.by().add_collection(&new.name, new.private).await?;
     Ok((StatusCode::CREATED, Json(collection.into())))
 }
 
@@ -76,7 +83,7 @@ async fn read(whoever: As, Path(id): Path<i64>) -> Result<Json<Shown>, Problem> 
     Ok(Json(whoever.by().collection(id).await?.into()))
 }
 
-/// Rename a collection, or give it to another user.
+/// Rename a collection, give it to another user, or make it private. For its owner and admins.
 #[utoipa::path(patch, path = "/collections/{id}", tag = "collections", params(("id" = i64, Path)),
     request_body = CollectionEdit, responses(
     (status = 200, body = Shown),
@@ -89,12 +96,13 @@ async fn edit(
     Path(id): Path<i64>,
     Json(edit): Json<CollectionEdit>,
 ) -> Result<Json<Shown>, Problem> {
-    let CollectionEdit { name, owner } = edit;
-    let collection = whoever.by().edit_collection(id, name.as_deref(), owner.as_deref()).await?;
+    let CollectionEdit { name, owner, private } = edit;
+    let change = CollectionChange { name: name.as_deref(), owner: owner.as_deref(), private };
+    let collection = whoever.by().edit_collection(id, &change).await?;
     Ok(Json(collection.into()))
 }
 
-/// Delete a collection that holds no sources.
+/// Delete a collection that holds no sources. For its owner and admins.
 #[utoipa::path(delete, path = "/collections/{id}", tag = "collections", params(("id" = i64, Path)), responses(
     (status = 204, description = "It is gone"),
     (status = 404, description = "There is no such collection"),

@@ -1,5 +1,6 @@
 //! Logging in and out.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use gleaner_core::time::{Span, Time};
@@ -12,6 +13,7 @@ use crate::config::secret::Secret;
 use crate::service::{Granted, Login};
 use crate::web::Web;
 use crate::web::auth::As;
+use crate::web::connections::ClientAddress;
 use crate::web::json::Json;
 use crate::web::problem::Problem;
 
@@ -57,6 +59,7 @@ impl From<Granted> for AccessToken {
 ))]
 async fn log_in(
     State(web): State<Web>,
+    client: Option<Extension<ClientAddress>>,
     Json(login): Json<LoginRequest>,
 ) -> Result<Json<AccessToken>, Problem> {
     let login = match login {
@@ -65,7 +68,8 @@ async fn log_in(
         }
         LoginRequest::Link { code } => Login::Link(Secret::new(code)),
     };
-    let (_, granted) = web.service.log_in(login, SESSION).await?;
+    let address = client.map(|Extension(ClientAddress(address))| address);
+    let (_, granted) = web.service.log_in_from(address, login, SESSION).await?;
     Ok(Json(granted.into()))
 }
 
@@ -85,6 +89,8 @@ struct Me {
     name: String,
     is_admin: bool,
     scopes: Vec<&'static str>,
+    /// The only collections that the token opens; null: it is not limited.
+    collection_ids: Option<Vec<i64>>,
 }
 
 /// Who the token belongs to.
@@ -93,5 +99,11 @@ struct Me {
 ))]
 async fn who(whoever: As) -> Json<Me> {
     let actor = whoever.actor();
-    Json(Me { id: actor.user_id, name: actor.name.clone(), is_admin: actor.is_admin, scopes: actor.scopes() })
+    Json(Me {
+        id: actor.user_id,
+        name: actor.name.clone(),
+        is_admin: actor.is_admin,
+        scopes: actor.scopes(),
+        collection_ids: actor.limited_to().map(<[i64]>::to_vec),
+    })
 }

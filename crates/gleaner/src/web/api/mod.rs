@@ -1,6 +1,7 @@
 //! The resources, one file each: handlers, types, and what the API's document says of them.
 
 mod articles;
+mod audit;
 mod bulk;
 mod collections;
 mod docs;
@@ -41,6 +42,7 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
             .merge(find::routes())
             .merge(transfer::routes())
             .merge(users::routes())
+            .merge(audit::routes())
             .merge(collections::routes())
             .merge(sources::routes())
             .merge(source_actions::routes())

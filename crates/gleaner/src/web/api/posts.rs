@@ -100,7 +100,7 @@ async fn list(whoever: As, mut params: Params) -> Result<Json<Page<Shown>>, Prob
         from: params.one("from", time),
         until: params.one("until", time),
         text: params.text("q").filter(|text| !text.trim().is_empty()),
-        brief: false,
+        ..PostFilter::default()
     };
     params.done()?;
     let posts = whoever.by().posts(&filter, limit.cursor, limit.count() + 1).await?;

@@ -28,6 +28,8 @@ struct Shown {
     id: i64,
     name: String,
     scopes: String,
+    /// The only collections that it opens; null: all that its user may see.
+    collection_ids: Option<Vec<i64>>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Time,
     #[schema(value_type = String, format = DateTime)]
@@ -40,7 +42,8 @@ struct Shown {
 impl From<Token> for Shown {
     fn from(Token { id, token, last_used_at }: Token) -> Self {
         let (created_at, expires_at) = (token.created_at, token.expires_at);
-        Self { id, name: token.name, scopes: token.scopes, created_at, expires_at, last_used_at }
+        let (scopes, collection_ids) = (token.scopes, token.collection_ids);
+        Self { id, name: token.name, scopes, collection_ids, created_at, expires_at, last_used_at }
     }
 }
 
@@ -57,6 +60,9 @@ struct NewToken {
     #[serde(default = "year")]
     #[schema(minimum = 1, maximum = 3650)]
     days: u32,
+    /// The only collections that it opens, and nothing that is in none; not given: all that its user may see.
+    #[schema(min_items = 1, max_items = 100)]
+    collection_ids: Option<Vec<i64>>,
 }
 
 fn read() -> String {
@@ -73,6 +79,9 @@ const fn year() -> u32 {
 struct NewFeedToken {
     /// What to call it.
     name: String,
+    /// The only collections that it opens; not given: all that its user may see.
+    #[schema(min_items = 1, max_items = 100)]
+    collection_ids: Option<Vec<i64>>,
 }
 
 /// List one's own tokens for programs.
@@ -95,7 +104,11 @@ async fn create(whoever: As, Json(new): Json<NewToken>) -> Result<(StatusCode, J
     if !(1..=3650).contains(&new.days) {
         return Err(ServiceError::invalid("days", "a token lasts 1 to 3650 days").into());
     }
-    let granted = whoever.by().create_token(&new.name, &scopes, Span::from_days(new.days.into())).await?;
+    let (by, lasts) = (whoever.by(), Span::from_days(new.days.into()));
+    let granted = match &new.collection_ids {
+        Some(ids) => by.create_limited_token(&new.name, &scopes, ids, lasts).await?,
+        None => by.create_token(&new.name, &scopes, lasts).await?,
+    };
     Ok((StatusCode::CREATED, Json(granted.into())))
 }
 
@@ -124,7 +137,10 @@ async fn create_feed(
     whoever: As,
     Json(new): Json<NewFeedToken>,
 ) -> Result<(StatusCode, Json<AccessToken>), Problem> {
-    let granted = whoever.by().create_feed_token(&new.name).await?;
+    let granted = match &new.collection_ids {
+        Some(ids) => whoever.by().create_limited_feed_token(&new.name, ids).await?,
+        None => whoever.by().create_feed_token(&new.name).await?,
+    };
     Ok((StatusCode::CREATED, Json(granted.into())))
 }
 

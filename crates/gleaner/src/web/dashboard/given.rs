@@ -31,6 +31,11 @@ impl Given {
         self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value)
     }
 
+    /// All that was said in a field that may be there several times.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.fields.iter().filter(move |(field, _)| field == name).map(|(_, value)| value.as_str())
+    }
+
     /// The same without spaces around it; none where that is nothing.
     pub(super) fn some(&self, name: &str) -> Option<&str> {
         Some(self.get(name).trim()).filter(|value| !value.is_empty())

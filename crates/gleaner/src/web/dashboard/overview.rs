@@ -20,6 +20,8 @@ pub(super) struct OverviewPage {
     shares: Vec<Share>,
     /// How many answer and yet seem to be wrong; none: none.
     suspects: Option<String>,
+    /// Not to those from whom something is hidden, since it counts all.
+    shows_activity: bool,
     polls: Plot,
     posts: Plot,
     changes: Vec<Change>,
@@ -102,6 +104,7 @@ pub(super) async fn page(visit: Visit) -> Result<Page<OverviewPage>, Oops> {
         needs,
         shares: shares(&counts, total),
         suspects,
+        shows_activity: !activity.is_empty(),
         polls: plot(&activity, |hour| (hour.polls, hour.failed), "poll"),
         posts: plot(&activity, |hour| (hour.posts, 0), "post"),
         changes: changes.into_iter().map(Change::from).collect(),

@@ -1,6 +1,7 @@
 //! The door: logging in by a link or a password, a cookie from then on, and forms that only our own pages can send.
 
 use askama::Template;
+use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Form, Query, Request, State};
 use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
@@ -15,6 +16,8 @@ use super::{Oops, Page, Visit, assets, words};
 use crate::config::secret::Secret;
 use crate::service::{Login, ServiceError};
 use crate::web::Web;
+use crate::web::auth::address_of;
+use crate::web::connections::ClientAddress;
 
 /// The cookie of a session.
 const SESSION: &str = "gleaner_session";
@@ -48,6 +51,7 @@ pub(super) async fn let_in(State(web): State<Web>, request: Request, next: Next)
         Ok(request) => request,
         Err(oops) => return oops.into_response(),
     };
+    let actor = actor.at(address_of(&request));
     request.extensions_mut().insert(LetIn { actor, form_token, said });
     let mut response = next.run(request).await;
     if had_said && !response.headers().contains_key(SET_COOKIE) {
@@ -151,7 +155,12 @@ pub(super) struct Given {
 }
 
 /// Logs in.
-pub(super) async fn log_in(State(web): State<Web>, headers: HeaderMap, Form(given): Form<Given>) -> Response {
+pub(super) async fn log_in(
+    State(web): State<Web>,
+    client: Option<Extension<ClientAddress>>,
+    headers: HeaderMap,
+    Form(given): Form<Given>,
+) -> Response {
     if !of_our_own(&web, &headers) {
         return Oops::foreign().into_response();
     }
@@ -161,7 +170,8 @@ pub(super) async fn log_in(State(web): State<Web>, headers: HeaderMap, Form(give
         Some(code) => Login::Link(Secret::new(code.clone())),
         None => Login::Password { name: name.clone(), password: Secret::new(password.unwrap_or_default()) },
     };
-    match web.service.log_in(login, LASTS).await {
+    let address = client.map(|Extension(ClientAddress(address))| address);
+    match web.service.log_in_from(address, login, LASTS).await {
         Ok((_, granted)) => {
             let mut response = Redirect::to(&next).into_response();
             let seconds = LASTS.as_millis() / 1000;

@@ -2,6 +2,7 @@
 
 mod about;
 mod account;
+mod audit;
 mod collections;
 mod feeds;
 mod keys;
@@ -35,6 +36,7 @@ pub(super) fn routes() -> Router<Web> {
         .route("/settings/users/link", post(users::link))
         .route("/settings/users/admin", post(users::set_admin))
         .route("/settings/users/delete", post(users::delete))
+        .route("/settings/audit", get(audit::page))
         .route("/settings/about", get(about::page))
 }
 
@@ -44,7 +46,7 @@ pub(super) struct Parts {
     is_admin: bool,
 }
 
-const PARTS: [(&str, &str, bool); 8] = [
+const PARTS: [(&str, &str, bool); 9] = [
     ("/settings", "Account", false),
     ("/settings/collections", "Collections", false),
     ("/settings/tokens", "API tokens", false),
@@ -52,6 +54,7 @@ const PARTS: [(&str, &str, bool); 8] = [
     ("/settings/keys", "X keys", false),
     ("/settings/webhooks", "Webhooks", false),
     ("/settings/users", "Users", true),
+    ("/settings/audit", "Audit log", true),
     ("/settings/about", "About", false),
 ];
 
@@ -80,6 +83,8 @@ pub(super) fn base(web: &Web, headers: &HeaderMap) -> String {
 struct ShownToken {
     name: String,
     scopes: String,
+    /// How many collections it is limited to.
+    limited_to: Option<usize>,
     created_at: Time,
     expires_at: Time,
     last_used_at: Option<Time>,
@@ -88,6 +93,7 @@ struct ShownToken {
 impl From<Token> for ShownToken {
     fn from(Token { token, last_used_at, .. }: Token) -> Self {
         let (created_at, expires_at) = (token.created_at, token.expires_at);
-        Self { name: token.name, scopes: token.scopes, created_at, expires_at, last_used_at }
+        let limited_to = token.collection_ids.map(|ids| ids.len());
+        Self { name: token.name, scopes: token.scopes, limited_to, created_at, expires_at, last_used_at }
     }
 }

@@ -70,6 +70,7 @@ impl List {
             suspect: asked.get("suspect").is_some(),
             error,
             goes_by: text("policy").map(|name| visit.web.service.who_goes_by(&name)),
+            ..SourceFilter::default()
         };
         let order = asked.order(&ORDERS, NEWEST);
         Ok(Self { filter, order, turn: asked.turn(order.by == SourceOrder::Address) })

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::response::{IntoResponse, Response};
 
 use super::Parts;
-use crate::service::Collection;
+use crate::service::{Collection, CollectionChange};
 use crate::web::dashboard::given::{Given, Named};
 use crate::web::dashboard::session::go;
 use crate::web::dashboard::{Oops, Page, Shell, Visit};
@@ -26,6 +26,9 @@ struct Row {
     id: i64,
     name: String,
     owner: String,
+    private: bool,
+    /// Whether whoever looks may change it.
+    managed: bool,
     given: Given,
 }
 
@@ -33,6 +36,10 @@ impl Row {
     /// Open while it is refused.
     fn is_open(&self) -> bool {
         self.given.is_wrong()
+    }
+
+    fn is_private_in_form(&self) -> bool {
+        self.given.has("private")
     }
 }
 
@@ -46,12 +53,19 @@ async fn show(visit: &Visit, given: Given, mut changed: Option<(i64, Given)>) ->
     let users = by.users().await?;
     let named = |id: i64| users.iter().find(|user| user.id == id).map(|user| user.name.clone());
     let status = changed.as_ref().map_or(given.status(), |(_, given)| given.status());
-    let rows = by.collections().await?.into_iter().map(|Collection { id, name, owner_id, .. }| {
-        let owner = named(owner_id).unwrap_or_default();
-        let given = changed.take_if(|(changed, _)| *changed == id).map(|(_, given)| given);
-        let as_is = || Given::of([("name", name.clone()), ("owner", owner.clone())]);
-        Row { given: given.unwrap_or_else(as_is), id, name, owner }
-    });
+    let rows =
+        by.collections().await?.into_iter().map(|Collection { id, name, owner_id, private, .. }| {
+            let owner = named(owner_id).unwrap_or_default();
+            let given = changed.take_if(|(changed, _)| *changed == id).map(|(_, given)| given);
+            let managed = visit.actor.is_admin || visit.actor.user_id == owner_id;
+            let as_is = || {
+                let fields =
+                    [("name", name.clone()), ("owner", owner.clone()), ("private", "true".to_owned())];
+                let form = Given::of(fields);
+                if private { form } else { form.without(&["private"]) }
+            };
+            Row { given: given.unwrap_or_else(as_is), id, name, owner, private, managed }
+        });
     let rows = rows.collect();
     let shell = visit.shell("settings");
     let users = users.iter().map(|user| user.name.clone()).collect();
@@ -61,7 +75,7 @@ async fn show(visit: &Visit, given: Given, mut changed: Option<(i64, Given)>) ->
 }
 
 pub(super) async fn make(visit: Visit, given: Given) -> Result<Response, Oops> {
-    match visit.by().create_collection(given.get("name")).await {
+    match visit.by().add_collection(given.get("name"), given.has("private")).await {
         Ok(made) => {
             let said = format!("The collection {} is made, and yours.", made.name);
             Ok(go(&visit.web, "/settings/collections", &said))
@@ -71,7 +85,8 @@ pub(super) async fn make(visit: Visit, given: Given) -> Result<Response, Oops> {
 }
 
 pub(super) async fn edit(visit: Visit, Named(id): Named<i64>, given: Given) -> Result<Response, Oops> {
-    match visit.by().edit_collection(id, Some(given.get("name")), given.some("owner")).await {
+    let (name, owner, private) = (Some(given.get("name")), given.some("owner"), Some(given.has("private")));
+    match visit.by().edit_collection(id, &CollectionChange { name, owner, private }).await {
         Ok(now) => {
             Ok(go(&visit.web, "/settings/collections", &format!("The collection {} is changed.", now.name)))
         }

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use gleaner_core::time::{Span, Time};
 
 use super::{Parts, ShownToken};
-use crate::service::{Scope, ServiceError, TokenKind};
+use crate::service::{Collection, Scope, ServiceError, TokenKind};
 use crate::web::dashboard::given::Given;
 use crate::web::dashboard::session::go;
 use crate::web::dashboard::{Oops, Page, Shell, Visit};
@@ -22,6 +22,7 @@ struct TokensPage {
     parts: Parts,
     tokens: Vec<ShownToken>,
     made: Option<Made>,
+    collections: Vec<Collection>,
     given: Given,
 }
 
@@ -33,6 +34,12 @@ struct Made {
 }
 
 impl TokensPage {
+    /// Collections that it could be limited to, by id and name, and whether they are ticked.
+    fn limits(&self) -> impl Iterator<Item = (i64, &str, bool)> {
+        let ticked = |id: i64| self.given.all("collection_id").any(|given| given == id.to_string());
+        self.collections.iter().map(move |one| (one.id, one.name.as_str(), ticked(one.id)))
+    }
+
     fn days(&self) -> impl Iterator<Item = (u64, &'static str, bool)> {
         let chosen = |days: u64| self.given.chose("days", &days.to_string(), days == USUAL);
         DAYS.into_iter().map(move |(days, words)| (days, words, chosen(days)))
@@ -47,7 +54,8 @@ async fn show(visit: &Visit, given: Given, made: Option<Made>) -> Result<Respons
     let tokens = visit.by().tokens(TokenKind::Api).await?;
     let tokens = tokens.into_iter().map(ShownToken::from).collect();
     let shell = visit.shell("settings");
-    let page = TokensPage { parts: Parts::new(&shell, "/settings/tokens"), shell, tokens, made, given };
+    let (parts, collections) = (Parts::new(&shell, "/settings/tokens"), visit.by().collections().await?);
+    let page = TokensPage { parts, shell, tokens, made, collections, given };
     Ok((page.given.status(), Page(page)).into_response())
 }
 
@@ -68,7 +76,13 @@ pub(super) async fn make(visit: Visit, mut given: Given) -> Result<Response, Oop
         return show(&visit, given, None).await;
     }
     let name = given.get("name").trim().to_owned();
-    match visit.by().create_token(&name, scopes, Span::from_days(days.unwrap_or(USUAL))).await {
+    let (by, lasts) = (visit.by(), Span::from_days(days.unwrap_or(USUAL)));
+    let limits: Vec<i64> = given.all("collection_id").filter_map(|id| id.parse().ok()).collect();
+    let made = match limits.as_slice() {
+        [] => by.create_token(&name, scopes, lasts).await,
+        limits => by.create_limited_token(&name, scopes, limits, lasts).await,
+    };
+    match made {
         Ok(granted) => {
             let secret = granted.secret.expose().to_owned();
             let made = Made { name, secret, expires_at: granted.expires_at };

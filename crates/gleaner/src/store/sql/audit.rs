@@ -1,0 +1,108 @@
+//! The audit log.
+
+use async_trait::async_trait;
+use gleaner_core::time::Time;
+use sqlx::Row as _;
+
+use super::super::Row;
+use super::{Query, Sql, Tx, ms, time};
+use crate::store::{Audit, AuditEntry, AuditFilter, NewAudit, Result};
+
+const COLUMNS: &str = "first_at, last_at, user_id, user_name, via, address, action, target_kind, target_id, \
+    target_name, changes, fold_key";
+
+#[async_trait]
+impl Audit for Sql {
+    async fn append_audit(&self, entry: &NewAudit) -> Result<()> {
+        self.run(insert(entry)).await.map(|_| ())
+    }
+
+    async fn audit(&self, filter: &AuditFilter, before: Option<i64>, limit: u32) -> Result<Vec<AuditEntry>> {
+        self.all(list(filter, before, limit), entry).await
+    }
+}
+
+/// Adds a row in the transaction of what it tells.
+pub(super) async fn append(tx: &mut Tx, entry: &NewAudit) -> sqlx::Result<()> {
+    insert(entry).build().execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Deletes old rows; how many.
+pub(super) async fn delete_old(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
+    let mut query = Query::new("DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE last_at < ");
+    query.push_bind(ms(before)).push(" ORDER BY last_at LIMIT ").push(batch).push(")");
+    Ok(query.build().execute(&mut **tx).await?.rows_affected())
+}
+
+fn insert(entry: &NewAudit) -> Query {
+    let mut query = Query::new(format!("INSERT INTO audit ({COLUMNS}) VALUES ("));
+    let mut list = query.separated(", ");
+    list.push_bind(ms(entry.at))
+        .push_bind(ms(entry.at))
+        .push_bind(entry.user_id)
+        .push_bind(entry.user_name.clone())
+        .push_bind(entry.via.clone())
+        .push_bind(entry.address.clone())
+        .push_bind(entry.action.clone())
+        .push_bind(entry.target_kind.clone())
+        .push_bind(entry.target_id)
+        .push_bind(entry.target_name.clone())
+        .push_bind(entry.changes.clone())
+        .push_bind(entry.fold_key.clone());
+    query.push(") ON CONFLICT (fold_key) DO UPDATE SET count = audit.count + 1, last_at = excluded.last_at");
+    query
+}
+
+/// The query that lists rows.
+pub(super) fn list(filter: &AuditFilter, before: Option<i64>, limit: u32) -> Query {
+    let mut query = Query::new(format!("SELECT id, count, {COLUMNS} FROM audit WHERE id < "));
+    query.push_bind(before.unwrap_or(i64::MAX));
+    if let Some(user) = &filter.user {
+        query.push(" AND user_name = ").push_bind(user.clone());
+    }
+    if let Some(action) = &filter.action {
+        let start = format!("{action}.");
+        let length = i32::try_from(start.chars().count()).unwrap_or(i32::MAX);
+        query.push(" AND (action = ").push_bind(action.clone()).push(" OR SUBSTR(action, 1, ");
+        query.push_bind(length).push(") = ").push_bind(start).push(")");
+    }
+    if let Some(kind) = &filter.target_kind {
+        query.push(" AND target_kind = ").push_bind(kind.clone());
+    }
+    if let Some(id) = filter.target_id {
+        query.push(" AND target_id = ").push_bind(id);
+    }
+    if let Some(address) = &filter.address {
+        query.push(" AND address = ").push_bind(address.clone());
+    }
+    if let Some(from) = filter.from {
+        query.push(" AND last_at >= ").push_bind(ms(from));
+    }
+    if let Some(until) = filter.until {
+        query.push(" AND first_at < ").push_bind(ms(until));
+    }
+    query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
+    query
+}
+
+fn entry(row: &Row) -> sqlx::Result<AuditEntry> {
+    Ok(AuditEntry {
+        id: row.try_get("id")?,
+        first_at: time(row, "first_at")?,
+        count: row.try_get("count")?,
+        entry: NewAudit {
+            at: time(row, "last_at")?,
+            user_id: row.try_get("user_id")?,
+            user_name: row.try_get("user_name")?,
+            via: row.try_get("via")?,
+            address: row.try_get("address")?,
+            action: row.try_get("action")?,
+            target_kind: row.try_get("target_kind")?,
+            target_id: row.try_get("target_id")?,
+            target_name: row.try_get("target_name")?,
+            changes: row.try_get("changes")?,
+            fold_key: row.try_get("fold_key")?,
+        },
+    })
+}

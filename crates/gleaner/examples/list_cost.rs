@@ -118,7 +118,10 @@ async fn measure(store: &dyn Store) -> Result<(), StoreError> {
     for by in [HostOrder::Name, HostOrder::Failing, HostOrder::Sources, HostOrder::Due] {
         for text in [None, Some("99")] {
             let order = Sorted { by, descending: matches!(by, HostOrder::Failing | HostOrder::Sources) };
-            let first = timed(async || store.hosts_sorted(&Visibility::default(), text, order, &Turn::First, PAGE).await).await?;
+            let first = timed(async || {
+                store.hosts_sorted(&Visibility::default(), text, order, &Turn::First, PAGE).await
+            })
+            .await?;
             println!("hosts {by:?} {text:?}: {:.1} ({})", first.0, first.1);
         }
     }

@@ -57,7 +57,11 @@ impl Service {
         for kind in [TokenKind::Api, TokenKind::Session] {
             let tokens = self.store.tokens(actor.user_id, kind).await?;
             if let Some(token) = tokens.iter().find(|token| token.id == id) {
-                return Ok(token.token.expires_at > now);
+                // Who is no admin any more sees less from then on.
+                let users = self.store.users().await?;
+                let same =
+                    users.iter().any(|user| user.id == actor.user_id && user.is_admin == actor.is_admin);
+                return Ok(same && token.token.expires_at > now);
             }
         }
         Ok(false)

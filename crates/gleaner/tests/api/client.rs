@@ -176,6 +176,48 @@ impl Api {
         request.bearer_auth(&self.token).send().await.unwrap()
     }
 
+    /// The status of an answer that may go on for ever, to whoever has this token; none: to nobody.
+    pub(crate) async fn status_of(&self, path: &str, token: Option<&str>) -> u16 {
+        let request = self.client.get(format!("{}{path}", self.base));
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        request.send().await.unwrap().status().as_u16()
+    }
+
+    /// The same as another user, who is made where there is none of that name: a token that grants so much.
+    pub(crate) async fn token_of(
+        &self,
+        user: &str,
+        name: &str,
+        scopes: &[Scope],
+        limits: Option<&[i64]>,
+    ) -> String {
+        if self.db.store.user_named(user).await.is_err() {
+            self.db.store.create_user(user, false, self.clock.now()).await.unwrap();
+        }
+        let actor = self.service.local_as(user).await.unwrap();
+        let (by, lasts) = (self.service.by(&actor), Span::from_days(30));
+        let granted = match limits {
+            Some(ids) => by.create_limited_token(name, scopes, ids, lasts).await.unwrap(),
+            None => by.create_token(name, scopes, lasts).await.unwrap(),
+        };
+        granted.secret.expose().to_owned()
+    }
+
+    /// A request below `/api/v1` with this token.
+    pub(crate) async fn ask_as(
+        &self,
+        token: &str,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Answer {
+        let bearer = format!("Bearer {token}");
+        self.ask(method, &format!("/api/v1{path}"), body, &[("authorization", &bearer)]).await
+    }
+
     /// A request as it is.
     pub(crate) async fn ask(
         &self,

@@ -2,6 +2,7 @@
 
 mod access;
 mod around;
+mod audit;
 pub(crate) mod client;
 mod doors;
 mod edits;
@@ -9,8 +10,10 @@ mod events;
 mod feed_active;
 mod feeds;
 mod import;
+mod matrix;
 mod polling;
 mod posts;
+mod private;
 mod schemathesis;
 mod signs;
 mod sources;

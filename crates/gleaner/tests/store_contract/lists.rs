@@ -137,9 +137,15 @@ async fn hosts_are_listed_in_every_order(db: Database) {
             let listed: Vec<Host> =
                 hosts.iter().filter(|host| place(host).key != Key::Number(0)).cloned().collect();
             let order = Sorted { by, descending };
-            let page = async |turn: &Turn| db.store.hosts_sorted(&Visibility::default(), None, order, turn, 2).await.unwrap();
+            let page = async |turn: &Turn| {
+                db.store.hosts_sorted(&Visibility::default(), None, order, turn, 2).await.unwrap()
+            };
             assert_eq!(walk(page).await, sorted(listed, place, descending), "{order:?}");
-            let found = db.store.hosts_sorted(&Visibility::default(), Some("H1.EX"), order, &Turn::First, 50).await.unwrap();
+            let found = db
+                .store
+                .hosts_sorted(&Visibility::default(), Some("H1.EX"), order, &Turn::First, 50)
+                .await
+                .unwrap();
             assert!(found.iter().all(|(at, host)| host.name == "h1.example" && *at == place(host)));
         }
     }

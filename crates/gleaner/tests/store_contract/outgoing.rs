@@ -53,7 +53,12 @@ async fn events_are_found_by_type_and_source(db: Database) {
     assert_eq!(db.store.kept_events().await.unwrap(), Kept { first: 1, last: 5 });
     let find = async |patterns: &[&str], source_id, seek| {
         let kinds = patterns.iter().map(|text| KindPattern::parse(text).unwrap()).collect();
-        seqs(&db.store.list_events(&EventFilter { kinds, source_id, ..EventFilter::default() }, seek, 3).await.unwrap())
+        seqs(
+            &db.store
+                .list_events(&EventFilter { kinds, source_id, ..EventFilter::default() }, seek, 3)
+                .await
+                .unwrap(),
+        )
     };
     assert_eq!(find(&[], None, Seek::After(0)).await, [1, 2, 3]);
     assert_eq!(find(&[], None, Seek::Before(i64::MAX)).await, [5, 4, 3]);

@@ -189,7 +189,10 @@ async fn hosts_are_listed_with_what_is_asked_from_them(db: Database) {
     assert_eq!((b.sources, b.failing, &b.lease, b.next_due), (1, 0, &None, Some(start())));
     assert_eq!(db.store.hosts(&Visibility::default(), Some("B_"), None, 10).await.unwrap().len(), 1);
     assert_eq!(db.store.hosts(&Visibility::default(), Some("a_"), None, 10).await.unwrap().len(), 0);
-    assert_eq!(db.store.hosts(&Visibility::default(), None, Some(hosts[0].id), 10).await.unwrap(), hosts[1..]);
+    assert_eq!(
+        db.store.hosts(&Visibility::default(), None, Some(hosts[0].id), 10).await.unwrap(),
+        hosts[1..]
+    );
     assert_eq!(db.store.hosts(&Visibility::default(), None, None, 1).await.unwrap(), hosts[..1]);
 }
 

@@ -227,8 +227,7 @@ async fn users_collections_and_keys(db: Database) {
     ));
     db.store.set_credential(ada, "x", None, start()).await.unwrap();
     assert_eq!(db.store.credential(ada, "x").await.unwrap(), None);
-    let called =
-        |name: &str, owner_id| CollectionEdit { name: name.to_owned(), owner_id, private: false };
+    let called = |name: &str, owner_id| CollectionEdit { name: name.to_owned(), owner_id, private: false };
     db.store.edit_collection(blogs, &called("weblogs", admin.id)).await.unwrap();
     assert!(matches!(
         db.store.edit_collection(blogs, &called("default", ada)).await,

@@ -74,3 +74,31 @@ fn the_core_and_the_parser_stay_pure() {
         assert_eq!(impure, None, "{package} must not depend on it");
     }
 }
+
+/// Reads of one thing that may be in a private collection.
+const GUARDED: [&str; 5] =
+    ["store.source(", "store.post(", "store.article(", "store.source_names(", "store.collections("];
+/// Files of the service that read so, and why they may.
+const MAY_READ: [(&str, &str, &str); 4] = [
+    ("visibility.rs", "store.", "it decides"),
+    ("keys.rs", "store.collections(", "whose keys are set, their own are made due"),
+    ("import.rs", "store.collections(", "it keeps those that may be seen"),
+    ("content.rs", "store.article(", "it was looked at before, or made just now"),
+];
+
+#[test]
+fn what_may_be_private_is_read_in_one_place() {
+    let mut wrong = Vec::new();
+    for file in files_of("service") {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&file).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            for call in GUARDED.iter().filter(|call| line.contains(**call)) {
+                if !MAY_READ.iter().any(|(file, may, _)| *file == name && call.starts_with(may)) {
+                    wrong.push(format!("{name}:{}: {call}…) goes around visibility.rs", number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

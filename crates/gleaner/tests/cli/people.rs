@@ -2,7 +2,12 @@
 
 use super::site::{Site, on_both_ways};
 
-on_both_ways!(users_are_managed, tokens_are_managed, collections_are_managed);
+on_both_ways!(
+    users_are_managed,
+    tokens_are_managed,
+    collections_are_managed,
+    what_was_done_is_in_the_audit_log
+);
 
 fn users_are_managed(site: &Site) {
     let added = site.run(&["user", "add", "ada"]).ok();
@@ -60,8 +65,36 @@ fn collections_are_managed(site: &Site) {
     assert_eq!(owner, "error: there is no user nobody\n");
     site.run(&["collection", "rename", "old news"]).failed(2);
     let listed = site.run(&["collection", "list"]).ok();
-    assert!(listed.lines().any(|line| line.starts_with("2   old news  admin  2")), "{listed}");
+    assert!(listed.lines().any(|line| line.starts_with("2   old news  admin  shared   2")), "{listed}");
+    let private = site.run(&["collection", "create", "mine", "--private"]).ok();
+    assert_eq!(private, "made private collection mine\n");
+    let limited = site.run(&["token", "create", "limited", "--collection", "mine", "--collection", "default"]);
+    assert_eq!(limited.code, 0, "{}", limited.err);
+    let listed = site.run(&["token", "list"]).ok();
+    assert!(listed.lines().any(|line| line.starts_with("limited") && line.contains(" read    2 ")), "{listed}");
+    site.run(&["token", "create", "nowhere", "--collection", "nothing"]).failed(3);
+    let listed = site.run(&["collection", "list"]).ok();
+    assert!(listed.lines().any(|line| line.starts_with("3   mine      admin  private  2")), "{listed}");
+    let shared = site.run(&["collection", "rename", "mine", "--shared"]).ok();
+    assert_eq!(shared, "collection mine is called mine; everybody sees it\n");
+    site.run(&["collection", "rename", "mine", "--shared", "--private"]).failed(2);
     assert_eq!(site.run(&["collection", "remove", "old news"]).ok(), "removed collection old news\n");
+}
+
+fn what_was_done_is_in_the_audit_log(site: &Site) {
+    site.run(&["collection", "create", "audited"]).ok();
+    site.run(&["collection", "rename", "audited", "again"]).ok();
+    let listed = site.run(&["audit", "--action", "collection"]).ok();
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].starts_with("when") && lines.len() == 3, "{listed}");
+    assert!(lines[1].contains("collection.update") && lines[1].contains("collection audited"), "{listed}");
+    let json = site.run(&["audit", "--json", "--user", "admin", "--since", "1h"]).ok();
+    let newest: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(newest["changes"], serde_json::json!({ "name": ["audited", "again"] }));
+    let via = newest["via"].as_str().unwrap();
+    assert!(via.starts_with("command line (OS user ") || via == "token tests", "{via}");
+    assert_eq!(site.run(&["audit", "--user", "nobody"]).ok(), "nothing was written down\n");
+    assert_eq!(site.run(&["audit", "--limit", "1", "--json"]).ok().lines().count(), 1);
 }
 
 #[test]

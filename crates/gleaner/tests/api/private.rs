@@ -311,7 +311,7 @@ async fn private_pages_are_not_shown_to_others(db: Database) {
         let cookie = format!("gleaner_session={token}");
         scene.api.ask(Method::GET, path, None, &[("cookie", &cookie)]).await
     };
-    let shown = ["/", "/sources", "/posts", "/posts?q=quietly", "/hosts", "/settings/collections", "/add"];
+    let shown = ["/", "/sources", "/posts", "/posts?q=quietly", "/hosts", "/settings/collections", "/import"];
     for path in shown {
         for (token, seen) in [(&scene.ada, true), (&scene.bob, false)] {
             let answer = page(token, path).await;

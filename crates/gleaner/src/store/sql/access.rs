@@ -116,10 +116,7 @@ fn token(row: &Row, kind: TokenKind) -> sqlx::Result<Token> {
             name: row.try_get("name")?,
             key: row.try_get("key")?,
             scopes: row.try_get("scopes")?,
-            collection_ids: collections
-                .map(|text| serde_json::from_str(text))
-                .transpose()
-                .map_err(garbled_ids)?,
+            collection_ids: collections.map(serde_json::from_str).transpose().map_err(garbled_ids)?,
             created_at: time(row, "created_at")?,
             expires_at: time(row, "expires_at")?,
         },

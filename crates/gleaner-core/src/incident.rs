@@ -118,7 +118,7 @@ pub struct Incidents {
     /// When the evidence of its kind began, though its first entries may be dropped by now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began: Option<(ErrorKind, Time)>,
-    /// Beside evidence: the latest failure of each kind that is none.
+    /// The latest failure of each kind that is no evidence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<(ErrorKind, Time)>,
     /// The incident that lasted too long, until the host's next success. Its time is held against its sources
@@ -273,7 +273,8 @@ impl Incidents {
 
     /// A poll of the host succeeded: the incident that this ends, and whether anything changed.
     pub fn succeeded(&mut self) -> (Option<Incident>, bool) {
-        let changed = self.open.is_some() || self.given_up.is_some() || !self.evidence.is_empty();
+        let known = !self.evidence.is_empty() || !self.others.is_empty();
+        let changed = self.open.is_some() || self.given_up.is_some() || known;
         self.forget_evidence();
         self.given_up = None;
         (self.open.take(), changed)
@@ -303,26 +304,21 @@ impl Incidents {
         Some(Health { failing: Some(row.all_counted()), ..health.clone() })
     }
 
-    /// A failure that is no evidence. Beside evidence it is remembered, since it may say that the sources do not all
-    /// fail alike. Whether anything changed.
-    pub fn failed_otherwise(&mut self, kind: ErrorKind, rules: &Rules, now: Time) -> bool {
-        let before = self.evidence.len();
+    /// A failure that is no evidence. It is remembered for a while, since it may say that the sources do not all fail
+    /// alike.
+    pub fn failed_otherwise(&mut self, kind: ErrorKind, rules: &Rules, now: Time) {
         self.drop_old(rules, now);
-        if self.evidence.is_empty() {
-            return before > 0;
-        }
         match self.others.iter_mut().find(|(other, _)| other.same_kind(kind)) {
             Some((_, at)) => *at = now,
             None => self.others.push((kind, now)),
         }
-        true
     }
 
     fn drop_old(&mut self, rules: &Rules, now: Time) {
         self.evidence.retain(|entry| entry.last_at <= now && now.since(entry.last_at) <= rules.within);
         self.others.retain(|(_, at)| *at <= now && now.since(*at) <= rules.within);
         if self.evidence.is_empty() {
-            self.forget_evidence();
+            self.began = None;
         }
     }
 
@@ -372,8 +368,8 @@ impl Incidents {
     }
 
     /// Whether the failures like this one are enough to call it the host. An answer that refuses a single document
-    /// (401, 403, 404, 410) is the host's only where every source polled since the failures began got it, and where
-    /// the latest success is so long ago that each has been polled again since.
+    /// (401, 403, 404, 410) is the host's only where every source polled within [`Rules::within`] got it: where none failed
+    /// otherwise, and the latest success is so long ago that each has been polled again since.
     fn suffices(
         &self,
         kind: ErrorKind,

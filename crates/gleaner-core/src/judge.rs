@@ -168,12 +168,14 @@ fn failed(
         verdict.release = Some(Release { over: rules.incidents.release_over, excused: false });
         verdict.notices.push(Notice::HostGivenUp(incident));
     }
-    if paced {
+    // One source alone proves nothing of its host.
+    if paced || poll.host_sources < 2 {
         return verdict;
     }
     let incidents = &mut memory.incidents;
     if !incidents.is_evidence(poll.asked.source, at.health, failure.kind, at.interval, now) {
-        verdict.memory_changed |= incidents.failed_otherwise(failure.kind, &rules.incidents, now);
+        incidents.failed_otherwise(failure.kind, &rules.incidents, now);
+        verdict.memory_changed = true;
         return verdict;
     }
     let evidence = evidence(at, poll, failure, !verdict.decision.events.is_empty(), now, jitter);

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::poll::{Turn, poll};
 use super::record::Shared;
 use super::{Context, Inner};
-use crate::store::{Claim, ClaimRequest, ClaimScope, Lease, Release, StoreError};
+use crate::store::{Claim, ClaimRequest, Lease, Release, StoreError};
 
 /// How many sources are polled by hand at once; people do not wait behind what is due.
 const AT_ONCE: usize = 16;
@@ -35,9 +35,8 @@ impl Poller {
 
     /// Leases the host of a source; none where somebody else has it.
     pub async fn claim(&self, id: i64, now: Time) -> Result<Option<Claim>, StoreError> {
-        let (lease, owner) = (self.inner.cx.lease(), self.owner.clone());
-        let scope = ClaimScope::All;
-        let request = ClaimRequest { now, lease, owner, hosts: 1, slow_hosts: 1, per_host: 1, scope };
+        let lease = self.inner.cx.lease();
+        let request = ClaimRequest::all(now, lease, &*self.owner, 1, 1);
         let claim = self.inner.cx.store.claim_source(id, &request).await?;
         if let Some(claim) = &claim {
             self.inner.leases.take_by_hand(claim.lease, now + lease);

@@ -33,6 +33,14 @@ pub struct ClaimRequest {
     pub scope: ClaimScope,
 }
 
+impl ClaimRequest {
+    /// A claim of all that is due, of so many hosts, whether they are quick or not.
+    pub fn all(now: Time, lease: Span, owner: impl Into<String>, hosts: u32, per_host: u32) -> Self {
+        let (owner, scope) = (owner.into(), ClaimScope::All);
+        Self { now, lease, owner, hosts, slow_hosts: hosts, per_host, scope }
+    }
+}
+
 /// Which due work a claim is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClaimScope {

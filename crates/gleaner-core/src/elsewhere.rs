@@ -90,16 +90,7 @@ mod tests {
 
     fn failing(hours: u64) -> Health {
         let since = now() - Span::from_hours(hours);
-        let row = Failing {
-            count: 3,
-            since,
-            kind: ErrorKind::NotFound,
-            status: Some(404),
-            message: String::new(),
-            kind_run: 3,
-            kind_since: since,
-            permanent: None,
-        };
+        let row = Failing::repeated(&failure(ErrorKind::NotFound), 3, since);
         Health { failing: Some(row), ..Health::new() }
     }
 

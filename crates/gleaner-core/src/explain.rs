@@ -141,12 +141,10 @@ fn summary(at: &Situation<'_>, why: Option<Why>, now: Time) -> String {
     let asked = health.last_success_at.map_or(String::new(), |at| format!("; last polled well {}", When(at)));
     match (health.status(), why) {
         (Status::Healthy, Some(Why::Incident)) => {
-            return format!(
-                "Waiting for its host, which fails as a whole; nothing is held against it{asked}."
-            );
+            return format!("Waiting for its host, which fails as a whole{asked}.");
         }
         (Status::Healthy, Some(Why::OwnNetwork)) => {
-            return format!("Waiting for our own network; nothing is held against it{asked}.");
+            return format!("Waiting for the local network, which is down{asked}.");
         }
         _ => {}
     }
@@ -163,10 +161,17 @@ fn summary(at: &Situation<'_>, why: Option<Why>, now: Time) -> String {
         (Status::Quarantined, Some(row), Some(held)) => {
             format!("Set aside since {}: {}.", When(held.at), in_a_row(row, now))
         }
-        (Status::Failing, Some(row), _) => format!("Failing: {}.", in_a_row(row, now)),
+        (Status::Failing, Some(row), _) => match &row.excused_by {
+            Some(by) => format!("Failing: {}. The latest failure does not count: {by}.", in_a_row(row, now)),
+            None => format!("Failing: {}.", in_a_row(row, now)),
+        },
+        (Status::Pending, ..) => match health.last_polled_at {
+            Some(_) => format!("Not polled yet since it was enabled or its URL was changed{asked}."),
+            None => "Not polled yet.".to_owned(),
+        },
         _ => match health.last_success_at {
             Some(success) => format!("All is well: last polled {}.", When(success)),
-            None => "Not polled yet.".to_owned(),
+            None => "All is well.".to_owned(),
         },
     }
 }
@@ -256,9 +261,12 @@ fn why_in_words(why: Why, at: &Situation<'_>) -> String {
         Why::FirstPoll => "its first poll, at a random point within the first interval".to_owned(),
         Why::ByHand => "a person asked for it".to_owned(),
         Why::SetAsideByHand => "a person set it aside until then".to_owned(),
-        Why::Incident => "its host fails as a whole and is asked once in a while".to_owned(),
-        Why::OwnNetwork => "our own network was down".to_owned(),
-        Why::Pacing => "its host limits how often it is asked".to_owned(),
+        Why::Incident => "its host fails as a whole and is polled once in a while, as a probe".to_owned(),
+        Why::OwnNetwork => "the local network was down".to_owned(),
+        Why::Pacing => format!(
+            "its host limits how often it is asked, so that it waits for its interval of {} at least",
+            at.interval
+        ),
     }
 }
 
@@ -279,6 +287,9 @@ fn changes(at: &Situation<'_>, now: Time) -> Vec<String> {
         (Status::Failing, _) => {
             changes.push("A poll that succeeds makes it healthy.".to_owned());
             changes.extend(health.failing.as_ref().and_then(|row| towards_aside(at, row, now)));
+        }
+        (Status::Pending, _) => {
+            changes.push("Its first poll makes it healthy or failing; polling it by hand asks now.".to_owned());
         }
         (Status::Healthy, _) => changes.push("A poll that fails makes it failing.".to_owned()),
     }

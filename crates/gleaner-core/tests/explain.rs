@@ -116,7 +116,7 @@ fn a_person_did_it() {
 fn a_suspect() {
     use gleaner_core::suspect::{Reason, Suspected};
     let policy = Policy::builtin("standard", Knobs::default()).unwrap();
-    let health = Health { last_success_at: Some(start()), ..Health::new() };
+    let health = Health { last_success_at: Some(start()), ..Health::default() };
     let at = Situation {
         health: &health,
         hints: &Hints::NONE,

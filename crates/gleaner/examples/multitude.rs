@@ -77,10 +77,10 @@ fn rows(wanted: &Wanted) -> Vec<String> {
         ),
         format!(
             "INSERT INTO source_state (source_id, host_id, fence, next_poll_at, status, enabled, consecutive_failures, \
-             kind_run, permanent_run, quarantined_by_hand) SELECT n, (n + 2) / 3, 0, \
+             quarantined_by_hand, awaiting_poll) SELECT n, (n + 2) / 3, 0, \
              CASE WHEN n % 3 = 1 AND (n + 2) / 3 % {every} = 0 AND (n + 2) / 3 / {every} <= {due} \
              THEN {at} - (n + 2) / 3 % 60000 ELSE {later} + n END, \
-             CASE WHEN n % 100 = 0 THEN 'failing' ELSE 'healthy' END, true, 0, 0, 0, false \
+             CASE WHEN n % 100 = 0 THEN 'failing' ELSE 'healthy' END, true, 0, false, false \
              FROM generate_series(1::bigint, {sources}) n"
         ),
         format!(
@@ -118,7 +118,7 @@ async fn claims(wanted: &Wanted) -> Result<(Duration, usize), Failed> {
 }
 
 async fn claim_all(store: std::sync::Arc<dyn Store>, owner: String) -> Result<Vec<i64>, Failed> {
-    let request = ClaimRequest { now: now(), lease: Span::from_hours(1), owner, hosts: 100, per_host: 50 };
+    let request = ClaimRequest::all(now(), Span::from_hours(1), owner, 100, 50);
     let mut hosts = Vec::new();
     loop {
         let claims = store.claim(&request).await?;

@@ -109,7 +109,7 @@ async fn commit_for_ever(url: &str) {
     loop {
         now = now + Span::from_hours(1);
         let request =
-            ClaimRequest { now, lease: Span::from_mins(1), owner: "child".into(), hosts: 100, per_host: 10 };
+            ClaimRequest::all(now, Span::from_mins(1), "child", 100, 10);
         let claims = store.claim(&request).await.unwrap();
         let commits: Vec<Commit> = claims.iter().map(|claim| commit(claim, now)).collect();
         println!("begin");
@@ -150,7 +150,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
         source_id: source.id,
         fence: source.fence,
         was: source.health.clone(),
-        health: Health { last_polled_at: Some(now), last_success_at: Some(now), ..Health::new() },
+        health: Health { last_polled_at: Some(now), last_success_at: Some(now), ..Health::default() },
         next_poll_at: Some(now + Span::from_mins(30)),
         host_hold_until: None,
         moved: None,
@@ -173,6 +173,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
             note: None,
             rule: None,
             excused: None,
+            excused_by: None,
         },
         events: Vec::new(),
         sequel: None,

@@ -47,9 +47,11 @@ CREATE TABLE hosts (
     -- Its latest success, and of which source.
     served_at   BIGINT,
     served_id   BIGINT,
+    -- Its latest poll was answered within seconds; any other host may not take all places of a worker.
+    quick       BOOLEAN NOT NULL DEFAULT FALSE,
     UNIQUE (name, slot)
 );
-CREATE INDEX hosts_due ON hosts (next_due) WHERE next_due IS NOT NULL;
+CREATE INDEX hosts_due ON hosts (quick, next_due) WHERE next_due IS NOT NULL;
 
 -- What a person said. What gleaner learned is in source_state, which every poll writes and few indexes cover.
 CREATE TABLE sources (
@@ -94,11 +96,10 @@ CREATE TABLE source_state (
     last_error_cause     TEXT,
     last_error           TEXT,
     last_status_code     BIGINT,
-    kind_run             BIGINT  NOT NULL,
-    kind_since           BIGINT,
-    permanent_run        BIGINT  NOT NULL,
-    permanent_since      BIGINT,
-    permanent_kinds      TEXT,
+    -- The host incident or network outage that excuses the latest failure; none: it counts, or there is none.
+    excused_by           TEXT,
+    -- The failures of the row that count, as JSON; none: all were excused, or there are none.
+    counted_run          TEXT,
     quarantined_at       BIGINT,
     quarantine_reason    TEXT,
     quarantined_by_hand  BOOLEAN NOT NULL,
@@ -106,6 +107,8 @@ CREATE TABLE source_state (
     hold_until           BIGINT,
     last_polled_at       BIGINT,
     last_success_at      BIGINT,
+    -- No poll has finished since the source was created, a person enabled it or its URL was changed.
+    awaiting_poll        BOOLEAN NOT NULL,
     etag                 BLOB,
     last_modified        BLOB,
     body_hash            BIGINT,
@@ -181,7 +184,9 @@ CREATE TABLE polls (
     note          TEXT,
     rule          TEXT,
     -- Why the failure does not count against the source, where it does not.
-    excused       TEXT
+    excused       TEXT,
+    -- The id of the host incident or network outage.
+    excused_by    TEXT
 );
 CREATE INDEX polls_source ON polls (source_id, id);
 

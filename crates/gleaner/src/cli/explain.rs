@@ -63,7 +63,10 @@ pub(super) async fn show(args: &Args, context: &mut Context<'_>) -> Result<(), F
 pub(super) fn poll_row(poll: &Value) -> Vec<String> {
     let what = match (text(poll, "error").as_str(), poll["excused"].as_str()) {
         ("-", _) => text(poll, "note"),
-        (error, Some(_)) => format!("{error} (does not count)"),
+        (error, Some(_)) => match poll["excused_by"].as_str() {
+            Some(by) => format!("{error} (does not count: {by})"),
+            None => format!("{error} (does not count)"),
+        },
         (error, None) => error.to_owned(),
     };
     let numbers = ["new_posts", "updated_posts", "count"].map(|field| text(poll, field));

@@ -31,6 +31,7 @@ pub use key::Key;
 pub use layers::{File, Flag};
 pub use load::{Effective, Inputs, Loaded, ReadFile};
 pub use parse::StoreUrl;
+pub use types::registrable;
 pub use types::{
     Api, Config, Fetch, HostOverride, Log, LogFormat, LogLevel, Nats, Role, Serve, Source, Store, X,
 };

@@ -304,7 +304,7 @@ impl Config {
 }
 
 /// The registrable domain of a host; an address, or a name without a dot, has none.
-fn registrable(host: &str) -> Option<&str> {
+pub fn registrable(host: &str) -> Option<&str> {
     let is_address = host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok();
     if is_address { None } else { psl::domain_str(host) }
 }

@@ -2,23 +2,25 @@
 //!
 //! A page that fails is tried again, and given up after the third time. Nothing of it is held against its source.
 
+use std::time::Instant;
+
 use gleaner_core::elsewhere::Advertised;
 use gleaner_core::follow::retry;
 use gleaner_core::identity::{Filter, Seen, believable};
 use gleaner_core::judgement::HostMemory;
-use gleaner_core::outcome::Failure;
+use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::post::{NewPost, content_hash};
+use gleaner_core::schedule::answered_quickly;
 use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
-use tokio::sync::SemaphorePermit;
 use url::Url;
 
 use super::attempt::{caught, filter, off_the_threads};
 use super::host::host_key;
 use super::poll::{Polled, Turn};
 use super::record::Shared;
-use super::{Inner, elsewhere, judged};
+use super::{Inner, Place, elsewhere, judged};
 use crate::fetch::Request;
 use crate::log::Shown;
 use crate::metrics::add;
@@ -86,12 +88,13 @@ impl Fetched {
 /// Fetches one page and commits what became of it.
 pub(super) async fn article(
     inner: &Inner,
-    permit: SemaphorePermit<'_>,
+    place: Place<'_>,
     turn: Turn,
     host: &str,
     memory: &mut HostMemory,
     work: ArticleWork,
 ) -> Shared<Polled> {
+    let begun = Instant::now();
     let asking = Box::pin(async {
         if work.entry_key == elsewhere::LOOK {
             Fetched::Site(caught(elsewhere::look(inner, &work, turn.many)).await)
@@ -102,11 +105,17 @@ pub(super) async fn article(
     let Some(fetched) = inner.leases.while_held(turn.lease, &*inner.cx.clock, asking).await else {
         return Ok(Polled::broken_off(&work.url));
     };
-    drop(permit);
+    drop(place);
+    let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let ended = match fetched.failure() {
+        None => Outcome::Fetched { retry_after: None },
+        Some(failure) => Outcome::Failed(failure.clone()),
+    };
+    let quick = answered_quickly(&ended, Span::from_millis(took));
     let now = inner.cx.clock.now();
     add(&inner.cx.metrics.pages, 1);
     let before = memory.clone();
-    let verdict = judged::page(inner, fetched.failure(), memory, now).await;
+    let verdict = judged::page(inner, &ended, memory, now).await;
     let resume_over = verdict.resume_over;
     let events = judged::events(inner, host, &verdict.notices, now);
     let outcome = match fetched {
@@ -114,7 +123,7 @@ pub(super) async fn article(
         Fetched::Site(found) => elsewhere::outcome(&work, found, now),
     };
     let ends = verdict.release.is_some() || verdict.host_hold_until.is_some();
-    let release = turn.release(ends, verdict.host_gap, memory.latest_success, now);
+    let release = turn.release(ends, verdict.host_gap, memory.latest_success, quick, now);
     let released = release.is_some();
     let commit = ArticleCommit {
         lease: turn.lease,
@@ -138,7 +147,7 @@ pub(super) async fn article(
         Committed::Discarded => *memory = before,
     }
     judged::resume(inner, resume_over, now).await;
-    Ok(Polled { released, stored })
+    Ok(Polled { released, stored, quick })
 }
 
 /// The database takes other pages, but not this one: that is a try, like a page that cannot be had.
@@ -149,7 +158,7 @@ async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreErr
         retry(work.tries, None, now, inner.cx.chance.jitter()).map_or(ArticleOutcome::GivenUp, |at| {
             ArticleOutcome::Retry { at, error: error.to_string(), counts: true }
         });
-    let release = turn.release(false, Span::ZERO, None, now);
+    let release = turn.release(false, Span::ZERO, None, None, now);
     let released = release.is_some();
     let commit = ArticleCommit {
         lease: turn.lease,
@@ -161,7 +170,7 @@ async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreErr
         sequel: None,
     };
     let stored = matches!(inner.recorder.commit_article(commit, release).await?, Committed::Stored { .. });
-    Ok(Polled { released, stored })
+    Ok(Polled { released, stored, quick: None })
 }
 
 async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Result<Article, Failure> {

@@ -110,7 +110,7 @@ impl By<'_> {
     fn retimed(&self, source: &Source, settings: &SourceSettings, now: Time) -> Option<Decision> {
         let was = &source.settings;
         let same = was.policy == settings.policy && was.interval == settings.interval;
-        if same || source.health.last_polled_at.is_none() {
+        if same || source.health.awaiting_poll {
             return None;
         }
         let host = HostState::default();
@@ -155,7 +155,7 @@ fn by_person(
     let event = match (was.is_some(), disabled) {
         (false, true) => Some((StatusEventKind::Disabled, "disabled by hand".to_owned())),
         (true, false) => Some((StatusEventKind::Enabled, format!("enabled: {why}"))),
-        (false, false) if source.health.status() != Status::Healthy => {
+        (false, false) if !matches!(source.health.status(), Status::Healthy | Status::Pending) => {
             Some((StatusEventKind::Recovered, why.to_owned()))
         }
         _ => None,

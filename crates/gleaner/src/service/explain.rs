@@ -70,12 +70,12 @@ impl By<'_> {
     }
 }
 
-/// What is said of our own network while it is down.
+/// What is said during a local network outage.
 pub fn network_down(since: Time) -> String {
     let since = gleaner_core::explain::When(since);
     format!(
-        "Our own network seems to be down: nothing has answered since {since}. Nothing is held against any source, and \
-         polling goes on by itself when something answers again."
+        "Local network outage: polls of unrelated hosts have failed since {since}. No failure counts, and polling \
+         resumes by itself when a probe succeeds."
     )
 }
 
@@ -92,7 +92,10 @@ fn evidence(poll: &Poll) -> Evidence {
 pub fn poll_in_words(poll: &Poll) -> String {
     if let Some((_, message)) = &poll.record.error {
         return match poll.record.excused {
-            Some(excuse) => format!("{message} ({})", excuse.in_words()),
+            Some(excuse) => {
+                let by = poll.record.excused_by.as_ref().map(|by| format!(", {by}")).unwrap_or_default();
+                format!("{message} ({}{by})", excuse.in_words())
+            }
             None => message.clone(),
         };
     }

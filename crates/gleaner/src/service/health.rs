@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gleaner_core::health::Status;
+use gleaner_core::time::Time;
 use serde::Serialize;
 
 use super::explain::network_down;
@@ -40,6 +41,8 @@ pub struct Check {
 pub struct Readiness {
     /// Whether all is well.
     pub ready: bool,
+    /// Since when there is a local network outage; null: there is none.
+    pub network_outage_since: Option<Time>,
     /// What was looked at.
     pub checks: Vec<Check>,
 }
@@ -103,17 +106,17 @@ impl Service {
             ok: age < STUCK,
             detail: format!("last alive {} s ago", age.as_secs()),
         });
-        // Not a fault of this process: whoever restarts it for that would only lose time.
-        let network = self.metrics.tick_age().map(|_| match self.metrics.network_down_since() {
-            Some(since) => Check { name: "own network", ok: true, detail: network_down(since) },
-            None => Check {
-                name: "own network",
+        let network_outage_since = self.metrics.network_down_since();
+        let network = match network_outage_since {
+            Some(since) => Some(Check { name: "network", ok: false, detail: network_down(since) }),
+            None => self.metrics.tick_age().map(|_| Check {
+                name: "network",
                 ok: true,
-                detail: "something answers, or nothing was asked".into(),
-            },
-        });
+                detail: "no local network outage is known".into(),
+            }),
+        };
         let checks: Vec<Check> = [Some(database), scheduler, network].into_iter().flatten().collect();
-        Readiness { ready: checks.iter().all(|check| check.ok), checks }
+        Readiness { ready: checks.iter().all(|check| check.ok), network_outage_since, checks }
     }
 
     /// What is counted and measured.

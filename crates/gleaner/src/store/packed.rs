@@ -1,7 +1,7 @@
 //! Sources from lines of JSON, as `sql/packed.rs` has both databases write them.
 
 use gleaner_core::elsewhere::Elsewhere;
-use gleaner_core::health::{Disabled, Failing, Health, KindSet, PermanentRun, Quarantine};
+use gleaner_core::health::{CountedRun, Disabled, Failing, Health, Quarantine};
 use gleaner_core::outcome::{Cause, ErrorKind, UnknownKind};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
@@ -74,16 +74,16 @@ struct PackedHealth {
     last_error_cause: Option<String>,
     last_error: Option<String>,
     last_status_code: Option<u16>,
-    kind_run: i64,
-    kind_since: Option<i64>,
-    permanent_run: i64,
-    permanent_since: Option<i64>,
-    permanent_kinds: Option<String>,
+    excused_by: Option<String>,
+    #[serde(deserialize_with = "counted_run")]
+    counted_run: Option<CountedRun>,
     quarantined_at: Option<i64>,
     quarantine_reason: Option<String>,
     #[serde(deserialize_with = "flag")]
     quarantined_by_hand: bool,
     retry_at: Option<i64>,
+    #[serde(deserialize_with = "flag")]
+    awaiting_poll: bool,
 }
 
 /// True and false, which SQLite knows as 1 and 0.
@@ -123,6 +123,11 @@ pub(super) fn suspected<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sus
 
 /// Where a dead feed may be now.
 pub(super) fn elsewhere<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Elsewhere>, D::Error> {
+    json(from)
+}
+
+/// The failures that count.
+fn counted_run<'de, D: Deserializer<'de>>(from: D) -> Result<Option<CountedRun>, D::Error> {
     json(from)
 }
 
@@ -195,7 +200,8 @@ pub(super) fn health<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Health
         by_hand: state.quarantined_by_hand,
     });
     let disabled = (!state.enabled).then_some(Disabled { reason: state.disabled_reason });
-    Ok(Some(Health { disabled, quarantine, failing, ..Health::default() }))
+    let awaiting_poll = state.awaiting_poll;
+    Ok(Some(Health { disabled, quarantine, failing, awaiting_poll, ..Health::default() }))
 }
 
 fn failing(state: &PackedHealth, since: Time) -> Result<Failing, UnknownKind> {
@@ -211,13 +217,8 @@ fn failing(state: &PackedHealth, since: Time) -> Result<Failing, UnknownKind> {
         kind,
         status: state.last_status_code,
         message: state.last_error.clone().unwrap_or_default(),
-        kind_run: count(state.kind_run),
-        kind_since: time(state.kind_since).unwrap_or(since),
-        permanent: state.permanent_since.map(|since| PermanentRun {
-            count: count(state.permanent_run),
-            since: Time::from_millis(since),
-            kinds: KindSet::from_text(state.permanent_kinds.as_deref().unwrap_or_default()),
-        }),
+        excused_by: state.excused_by.clone(),
+        counted: state.counted_run,
     })
 }
 

@@ -321,7 +321,9 @@ pub struct Event {
 pub struct Spread {
     /// The time now.
     pub now: Time,
-    /// Sources are spread over so long.
+    /// The interval of sources that have none of their own.
+    pub interval: Span,
+    /// Each source is spread over its interval, but not over more than this.
     pub within: Span,
     /// No rule puts a poll further ahead than this.
     pub longest: Span,
@@ -329,6 +331,8 @@ pub struct Spread {
     pub lease: Span,
     /// Whether what is overdue is spread, too.
     pub overdue: bool,
+    /// Whether what a network outage excused is polled again soon.
+    pub excused: bool,
 }
 
 impl Spread {

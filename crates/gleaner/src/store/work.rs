@@ -25,8 +25,30 @@ pub struct ClaimRequest {
     pub owner: String,
     /// At most so many hosts.
     pub hosts: u32,
+    /// Of these at most so many that are not quick.
+    pub slow_hosts: u32,
     /// At most so many sources of each.
     pub per_host: u32,
+    /// What may be claimed of that.
+    pub scope: ClaimScope,
+}
+
+impl ClaimRequest {
+    /// A claim of all that is due, of so many hosts, whether they are quick or not.
+    pub fn all(now: Time, lease: Span, owner: impl Into<String>, hosts: u32, per_host: u32) -> Self {
+        let (owner, scope) = (owner.into(), ClaimScope::All);
+        Self { now, lease, owner, hosts, slow_hosts: hosts, per_host, scope }
+    }
+}
+
+/// Which due work a claim is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClaimScope {
+    /// All of it, the longest due first.
+    #[default]
+    All,
+    /// A probe of our own network: hosts and sources that worked, the latest success first.
+    Probe,
 }
 
 /// A host that is ours for a while, with what is due of it.
@@ -40,6 +62,10 @@ pub struct Claim {
     pub hold_until: Option<Time>,
     /// What is known of whose fault its failures are.
     pub memory: HostMemory,
+    /// Whether its latest poll was answered quickly.
+    pub quick: bool,
+    /// How many of its sources are polled, counted up to three.
+    pub host_sources: u32,
     /// Sources that are due, the longest due first.
     pub sources: Vec<Source>,
     /// Pages that are due.
@@ -64,12 +90,14 @@ pub struct Release {
     pub free_at: Option<Time>,
     /// Its latest success, where there was one under this lease.
     pub served: Option<Success>,
+    /// Whether its latest poll was answered quickly; none: as before.
+    pub quick: Option<bool>,
 }
 
 impl Release {
     /// The end of a lease that nothing is to be said of.
     pub const fn of(lease: Lease) -> Self {
-        Self { lease, free_at: None, served: None }
+        Self { lease, free_at: None, served: None, quick: None }
     }
 }
 
@@ -85,9 +113,9 @@ pub struct Sequel {
     pub taken_back: Vec<TakenBack>,
     /// Earlier failures of the source itself that are excused with it: whose, and since when.
     pub excused_since: Option<(i64, Time)>,
-    /// Why they were not.
-    pub excuse: Option<Excuse>,
-    /// Sources of the host that are made due.
+    /// Why they were not, and the id of the incident or outage.
+    pub excuse: Option<(Excuse, String)>,
+    /// Sources of the host that are spread.
     pub release: Option<judgement::Release>,
 }
 
@@ -191,6 +219,8 @@ pub struct PollRecord {
     pub rule: Option<String>,
     /// Why the failure does not count against the source, where it does not.
     pub excused: Option<Excuse>,
+    /// The id of the host incident or network outage that excuses it.
+    pub excused_by: Option<String>,
 }
 
 /// A row of the history: one poll, or several unchanged ones.

@@ -43,22 +43,15 @@ pub(super) fn wrong(body: &Value) -> Vec<&str> {
 /// Writes failures into a source's state, as so many polls would have.
 pub(super) async fn fail(api: &Api, id: i64, times: u32) {
     use gleaner::store::SourceEdit;
-    use gleaner_core::health::{Failing, Health, PermanentRun};
-    use gleaner_core::outcome::ErrorKind;
+    use gleaner_core::health::{Failing, Health};
+    use gleaner_core::outcome::{ErrorKind, Failure};
     let now = gleaner::clock::Clock::now(&*api.clock);
     let since = now - Span::from_days(2);
     let read = api.db.store.source(id).await.unwrap();
-    let row = Failing {
-        count: times,
-        since,
-        kind: ErrorKind::NotFound,
-        status: Some(404),
-        message: "404 Not Found".into(),
-        kind_run: times,
-        kind_since: since,
-        permanent: Some(PermanentRun { count: times, since, kinds: Default::default() }),
-    };
-    let health = Health { failing: Some(row), last_polled_at: Some(now), ..Health::new() };
+    let message = "404 Not Found".into();
+    let failure = Failure { kind: ErrorKind::NotFound, status: Some(404), message, retry_after: None };
+    let row = Failing::repeated(&failure, times, since);
+    let health = Health { failing: Some(row), last_polled_at: Some(now), ..Health::default() };
     let edit = SourceEdit { health, next_poll_at: Some(now + Span::from_days(1)), ..SourceEdit::of(&read) };
     api.db.store.edit_source(&edit, now).await.unwrap();
 }

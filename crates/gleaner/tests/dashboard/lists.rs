@@ -5,7 +5,7 @@ use std::time::Instant;
 use gleaner::service::{BULK, NewSource, SourceFilter};
 use gleaner::store::SourceEdit;
 use gleaner_core::health::{Failing, Health, Status};
-use gleaner_core::outcome::ErrorKind;
+use gleaner_core::outcome::{ErrorKind, Failure};
 use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 
@@ -127,16 +127,9 @@ impl Visitor {
     async fn fail(&self, id: i64, times: u32, message: &str) {
         let source = self.api.db.store.source(id).await.unwrap();
         let since = start() - Span::from_days(2);
-        let failing = Failing {
-            count: times,
-            since,
-            kind: ErrorKind::NotFound,
-            status: Some(404),
-            message: message.into(),
-            kind_run: times,
-            kind_since: since,
-            permanent: None,
-        };
+        let message = message.into();
+        let failure = Failure { kind: ErrorKind::NotFound, status: Some(404), message, retry_after: None };
+        let failing = Failing::repeated(&failure, times, since);
         let health = Health { failing: Some(failing), ..source.health.clone() };
         let edit = SourceEdit { health, ..SourceEdit::of(&source) };
         self.api.db.store.edit_source(&edit, start()).await.unwrap();

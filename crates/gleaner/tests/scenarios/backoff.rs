@@ -4,11 +4,11 @@ use gleaner_core::health::Status;
 use gleaner_core::outcome::Class;
 use gleaner_core::time::Span;
 
-use super::on_both;
+use super::on_both_with_siblings;
 use super::world::{Answer, World};
 use crate::support::Database;
 
-on_both!(
+on_both_with_siblings!(
     first_failure_sets_counter_to_one,
     repeated_failure_increments_counter,
     success_resets_failure_tracking,

@@ -3,11 +3,11 @@
 use gleaner_core::health::Status;
 use gleaner_core::time::Span;
 
-use super::on_both;
+use super::on_both_with_siblings;
 use super::world::{Answer, World};
 use crate::support::Database;
 
-on_both!(
+on_both_with_siblings!(
     forbidden_quarantined_after_5_for_24h,
     not_found_quarantined_after_3_for_48h,
     gone_quarantined_after_1_for_72h,

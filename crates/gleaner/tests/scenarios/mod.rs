@@ -7,6 +7,7 @@ mod classes;
 mod cooldown;
 mod credentials;
 mod elsewhere;
+mod facts;
 mod filters;
 mod judgement;
 mod kinds;
@@ -16,6 +17,7 @@ mod posts;
 mod quarantine;
 mod robots;
 mod schedule;
+mod shown_status;
 mod signs;
 mod trouble;
 mod world;
@@ -34,3 +36,21 @@ macro_rules! on_both {
     };
 }
 use on_both;
+
+/// The same, and two more in which three siblings on the same host answer as each source does.
+macro_rules! on_both_with_siblings {
+    ($($name:ident),+ $(,)?) => {
+        super::on_both!($($name),+);
+        mod with_siblings_on_sqlite {
+            $(#[tokio::test] async fn $name() {
+                super::$name(crate::support::sqlite().await.with_siblings(3)).await;
+            })+
+        }
+        mod with_siblings_on_postgres {
+            $(#[tokio::test] async fn $name() {
+                super::$name(crate::support::postgres().await.with_siblings(3)).await;
+            })+
+        }
+    };
+}
+use on_both_with_siblings;

@@ -10,10 +10,15 @@ use crate::support::Database;
 on_both!(
     default_interval_is_30_minutes,
     inactive_and_quarantined_are_skipped,
-    fifth_failure_quarantines,
-    recovery_returns_to_healthy,
     fetch_timeout_is_30_seconds,
 );
+
+mod failures {
+    use super::*;
+    use crate::scenarios::on_both_with_siblings;
+
+    on_both_with_siblings!(fifth_failure_quarantines, recovery_returns_to_healthy);
+}
 
 async fn default_interval_is_30_minutes(db: Database) {
     let mut world = World::new(db, &["source.policy=quarantine"]).await;

@@ -6,6 +6,7 @@ use gleaner::clock::{Chance, Clock as _, ManualClock};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, Outside};
+use gleaner::metrics::Metrics;
 use gleaner::service::{Actor, By, NewSource, Service};
 use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
 use gleaner_core::time::{Span, Time};
@@ -104,6 +105,7 @@ pub(super) struct World {
     dns: Dns,
     outside: Outside,
     readers: Readers,
+    metrics: Arc<Metrics>,
     engine: Engine,
     service: Service,
     actor: Actor,
@@ -131,7 +133,8 @@ impl World {
         let dns = Dns::start().await;
         let readers = Readers::default();
         let outside = Outside { name_server: Some(dns.address()), extra_roots: roots, ..Outside::default() };
-        let engine = engine(&db, &config, &clock, &outside, readers);
+        let metrics = Arc::default();
+        let engine = engine(&db, &config, &clock, &outside, readers, &metrics);
         let service =
             Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(1));
         let actor = service.local().await.unwrap();
@@ -143,6 +146,7 @@ impl World {
             dns,
             outside,
             readers,
+            metrics,
             engine,
             service,
             actor,
@@ -173,7 +177,7 @@ impl World {
 
     /// Runs the real loop until told to stop, and a new engine afterwards.
     pub(super) async fn run_until(&mut self, stop: impl Future<Output = ()>) {
-        let next = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        let next = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
         std::mem::replace(&mut self.engine, next).run(stop).await;
     }
 
@@ -191,6 +195,9 @@ impl World {
 
     /// From now on, requests for this path are answered so.
     pub(super) fn answer(&self, path: &str, answer: Answer) {
+        for sibling in 0..self.db.siblings {
+            self.server.on(&sibling_path(path, sibling), answer.clone().reply());
+        }
         self.server.on(path, answer.reply());
     }
 
@@ -208,6 +215,10 @@ impl World {
         self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));
         let mut new = NewSource { backfill: false, ..NewSource::feed(self.server.url_of(host, path)) };
         change(&mut new);
+        for sibling in 0..self.db.siblings {
+            let url = self.server.url_of(host, &sibling_path(path, sibling)).to_string();
+            self.service().add(&NewSource { url, ..new.clone() }).await.unwrap();
+        }
         self.service().add(&new).await.unwrap().id
     }
 
@@ -218,6 +229,11 @@ impl World {
             self.dns.set(&host, dns::Answer::Ips(vec![self.server.address().ip()]));
         }
         self.service().add(&NewSource::feed(url)).await.unwrap().id
+    }
+
+    /// What the engine measures.
+    pub(super) fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.metrics)
     }
 
     /// The name leads to the server.
@@ -242,7 +258,7 @@ impl World {
     /// Other readers from now on.
     pub(super) fn readers(&mut self, change: impl FnOnce(&mut Readers)) {
         change(&mut self.readers);
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
     }
 
     /// Answers byte for byte.
@@ -253,14 +269,14 @@ impl World {
     /// The process ends and begins anew, with these settings.
     pub(super) async fn restart_with(&mut self, settings: &[&str]) -> u64 {
         self.config = config(settings);
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
         self.engine.reschedule().await.unwrap()
     }
 
     /// The process ends and begins anew.
     pub(super) async fn restart(&mut self) {
         self.engine.idle().await;
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
         self.engine.tick(self.now()).await.unwrap();
         self.engine.idle().await;
     }
@@ -361,6 +377,11 @@ impl World {
     }
 }
 
+/// Where a sibling of the source at that path is.
+fn sibling_path(path: &str, sibling: usize) -> String {
+    format!("{path}-sibling-{sibling}")
+}
+
 fn config(settings: &[&str]) -> Config {
     let all = settings.iter().copied().chain(["fetch.allow_private_networks=[\"127.0.0.0/8\"]"]);
     let flags = all.map(|set| Flag { name: "test".into(), assignment: set.into() }).collect();
@@ -375,6 +396,7 @@ fn engine(
     clock: &Arc<ManualClock>,
     outside: &Outside,
     readers: Readers,
+    metrics: &Arc<Metrics>,
 ) -> Engine {
     let context = Context {
         store: Arc::clone(&db.store),
@@ -383,7 +405,7 @@ fn engine(
         clock: Arc::clone(clock) as _,
         chance: Chance::seeded(1),
         readers,
-        metrics: Default::default(),
+        metrics: Arc::clone(metrics),
         committed: Default::default(),
     };
     Engine::new(context, "test")

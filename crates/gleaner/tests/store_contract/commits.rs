@@ -86,18 +86,24 @@ async fn any_health_survives_a_commit(db: Database) {
         kind: ErrorKind::Network(Cause::Dns),
         status: Some(404),
         message: "the name a.example does not exist".into(),
-        kind_run: 3,
-        kind_since: at(2),
-        permanent: Some(PermanentRun {
+        excused_by: Some("a.example@2026-11-15T08:00:00Z".into()),
+        counted: Some(CountedRun {
             count: 4,
             since: at(3),
-            kinds: KindSet::default().with(ErrorKind::NotFound).with(ErrorKind::Network(Cause::Dns)),
+            kind: ErrorKind::Network(Cause::Dns),
+            kind_run: 3,
+            kind_since: at(2),
+            permanent: Some(PermanentRun {
+                count: 4,
+                since: at(3),
+                kinds: KindSet::default().with(ErrorKind::NotFound).with(ErrorKind::Network(Cause::Dns)),
+            }),
         }),
     };
     let healths = [
-        Health { failing: Some(failing.clone()), hold_until: Some(at(9)), ..Health::new() },
+        Health { failing: Some(failing.clone()), hold_until: Some(at(9)), ..Health::default() },
         Health {
-            failing: Some(Failing { permanent: None, kind: ErrorKind::ParseError, ..failing }),
+            failing: Some(Failing { counted: None, excused_by: None, kind: ErrorKind::ParseError, ..failing }),
             quarantine: Some(Quarantine {
                 at: at(4),
                 reason: "parse_error".into(),
@@ -119,6 +125,7 @@ async fn any_health_survives_a_commit(db: Database) {
         Health { disabled: Some(Disabled { reason: Some("Auto-disabled".into()) }), ..Health::new() },
         Health { disabled: Some(Disabled { reason: None }), ..Health::new() },
         Health::new(),
+        Health::default(),
     ];
     for (now, health) in (0..).zip(healths) {
         let health = Health { last_polled_at: Some(at(now)), ..health };

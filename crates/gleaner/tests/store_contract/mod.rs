@@ -14,9 +14,9 @@ use std::collections::HashMap;
 
 use crate::support::{Database, feed, minutes, start};
 use gleaner::store::*;
-use gleaner_core::health::{Disabled, Failing, Health, KindSet, PermanentRun, Quarantine, Status};
+use gleaner_core::health::{CountedRun, Disabled, Failing, Health, KindSet, PermanentRun, Quarantine, Status};
 use gleaner_core::identity::{Seen, Skipped};
-use gleaner_core::outcome::{Cause, ErrorKind};
+use gleaner_core::outcome::{Cause, ErrorKind, Failure};
 use gleaner_core::post::{NewPost, content_hash};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
@@ -32,7 +32,7 @@ macro_rules! on_both {
 use on_both;
 
 pub(super) fn request(now: Time) -> ClaimRequest {
-    ClaimRequest { now, lease: minutes(1), owner: "test".into(), hosts: 100, per_host: 50 }
+    ClaimRequest::all(now, minutes(1), "test", 100, 50)
 }
 
 /// Adds sources, all due at the start.
@@ -80,7 +80,7 @@ pub(super) fn new_post(text: &str) -> (NewPost, Seen) {
 /// A poll of a claimed source that found nothing.
 pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
     let source = &claim.sources[place];
-    let health = Health { last_polled_at: Some(at), last_success_at: Some(at), ..Health::new() };
+    let health = Health { last_polled_at: Some(at), last_success_at: Some(at), ..Health::default() };
     Commit {
         lease: claim.lease,
         source_id: source.id,
@@ -109,6 +109,7 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
             note: None,
             rule: None,
             excused: None,
+            excused_by: None,
         },
         events: Vec::new(),
         sequel: None,

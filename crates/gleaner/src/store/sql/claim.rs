@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use gleaner_core::identity::Seen;
 use gleaner_core::judgement::HostMemory;
 use gleaner_core::pacing::Success;
-use gleaner_core::time::Time;
+use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
 
 use super::super::{LOCK, Row, SKIP_LOCKED};
@@ -15,7 +15,7 @@ use super::sources::not_found;
 use super::state::{kind, poll_delay};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
-    ArticleCommit, ArticleWork, Claim, ClaimRequest, Commit, Committed, HostKey, Lease, Release, Result,
+    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, Release, Result,
     Source, Work,
 };
 
@@ -133,12 +133,43 @@ async fn and_release<T>(tx: &mut Tx, before: sqlx::Result<T>, releases: &[Releas
 
 /// The query that finds due hosts and leases them.
 pub(super) fn claim_hosts(request: &ClaimRequest) -> Query {
-    let mut query = Query::new("WITH due AS MATERIALIZED (SELECT id FROM hosts WHERE next_due <= ");
-    query.push_bind(ms(request.now)).push(" ORDER BY next_due LIMIT ").push(i64::from(request.hosts));
-    query.push(SKIP_LOCKED).push(") ");
+    let mut query = Query::new("WITH quick_hosts AS MATERIALIZED (");
+    push_due(&mut query, request, true, request.hosts);
+    query.push("), slow_hosts AS MATERIALIZED (");
+    push_due(&mut query, request, false, request.slow_hosts.min(request.hosts));
+    query.push("), due AS (SELECT id FROM (SELECT * FROM quick_hosts UNION ALL SELECT * FROM slow_hosts) b ORDER BY ");
+    query.push(match request.scope {
+        ClaimScope::All => "next_due",
+        ClaimScope::Probe => "quick DESC, served_at DESC NULLS LAST",
+    });
+    query.push(" LIMIT ").push(i64::from(request.hosts)).push(") ");
     push_lease(&mut query, request);
-    query.push(" WHERE id IN (SELECT id FROM due) RETURNING id, name, fence, hold_until, memory, served_at, served_id");
+    query.push(" WHERE id IN (SELECT id FROM due) RETURNING ").push(LEASED);
     query
+}
+
+/// What a claim reads of a host.
+const LEASED: &str = "id, name, fence, hold_until, memory, served_at, served_id, quick, \
+    (SELECT COUNT(*) FROM (SELECT 1 FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL LIMIT 3) n) \
+    AS host_sources";
+/// A probe of our own network is chosen among so many due hosts of each lane.
+const PROBED_AMONG: u32 = 1000;
+/// A host that never succeeded is probed only where it has been due for so long and no other is.
+const PROBED_ANYWAY: Span = Span::from_hours(1);
+
+/// Selects due hosts of one lane, the longest due first.
+fn push_due(query: &mut Query, request: &ClaimRequest, quick: bool, limit: u32) {
+    query.push("SELECT id, next_due, quick, served_at FROM hosts WHERE ");
+    query.push(if quick { "quick = TRUE" } else { "quick = FALSE" }).push(" AND next_due <= ").push_bind(ms(request.now));
+    let limit = match request.scope {
+        ClaimScope::All => limit,
+        ClaimScope::Probe => {
+            query.push(" AND (served_at IS NOT NULL OR next_due <= ");
+            query.push_bind(ms(request.now - PROBED_ANYWAY)).push(")");
+            PROBED_AMONG
+        }
+    };
+    query.push(" ORDER BY next_due LIMIT ").push(i64::from(limit)).push(SKIP_LOCKED);
 }
 
 fn push_lease(query: &mut Query, request: &ClaimRequest) {
@@ -151,9 +182,13 @@ fn push_lease(query: &mut Query, request: &ClaimRequest) {
 pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
     let mut query = select_sources();
     query.push(
-        " JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_poll_at) AS place \
-         FROM source_state WHERE next_poll_at <= ",
+        " JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY ",
     );
+    query.push(match request.scope {
+        ClaimScope::All => "next_poll_at",
+        ClaimScope::Probe => "CASE WHEN last_success_at IS NULL THEN 1 ELSE 0 END, last_success_at DESC",
+    });
+    query.push(") AS place FROM source_state WHERE next_poll_at <= ");
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
     query.push(") d ON d.source_id = s.id WHERE d.place <= ");
@@ -205,7 +240,7 @@ async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Res
     push_lease(&mut query, request);
     query.push(" WHERE id = (SELECT host_id FROM source_state WHERE source_id = ").push_bind(id);
     query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(ms(request.now));
-    query.push(") RETURNING id, name, fence, hold_until, memory, served_at, served_id");
+    query.push(") RETURNING ").push(LEASED);
     let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
     let mut claim = leased(&row)?;
     let mut query = select_sources();
@@ -240,6 +275,8 @@ fn leased(row: &Row) -> sqlx::Result<Claim> {
         host: row.try_get("name")?,
         hold_until: opt_time(row, "hold_until")?,
         memory: host_memory(row)?,
+        quick: row.try_get("quick")?,
+        host_sources: u32::try_from(row.try_get::<i64, _>("host_sources")?).unwrap_or(0),
         sources: Vec::new(),
         articles: Vec::new(),
     })
@@ -287,17 +324,19 @@ fn with_leases(leases: &[Lease]) -> Query {
 
 async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
     for piece in pieces(releases) {
-        let columns = "host_id, fence, free_at, served_at, served_id";
+        let columns = "host_id, fence, free_at, served_at, served_id, quick";
         let mut query = with_values(columns, piece, |list, release| {
             list.push_bind(release.lease.host_id)
                 .push_bind(release.lease.fence)
                 .push_bind(opt_ms(release.free_at))
                 .push_bind(release.served.map(|success| ms(success.at)))
-                .push_bind(release.served.map(|success| success.source));
+                .push_bind(release.served.map(|success| success.source))
+                .push_bind(release.quick);
         });
         query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, free_at = v.free_at, ");
         query.push("served_at = COALESCE(v.served_at, hosts.served_at), ");
-        query.push("served_id = COALESCE(v.served_id, hosts.served_id) FROM v ");
+        query.push("served_id = COALESCE(v.served_id, hosts.served_id), ");
+        query.push("quick = COALESCE(v.quick, hosts.quick) FROM v ");
         query.push("WHERE hosts.id = v.host_id AND hosts.fence = v.fence");
         query.build().execute(&mut **tx).await?;
     }

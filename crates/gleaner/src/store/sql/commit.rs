@@ -332,7 +332,8 @@ fn join_quiet_polls(quiet: &[&Live<'_>]) -> Query {
 fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
     let mut query = Query::new(
         "INSERT INTO polls (source_id, first_at, last_at, count, outcome, error_type, error_cause, error, \
-         status_code, duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused) ",
+         status_code, duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused, \
+         excused_by) ",
     );
     query.push_values(places, |mut list, place| {
         let (live, poll) = (&live[*place], &live[*place].commit.poll);
@@ -355,7 +356,8 @@ fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
             .push_bind(skipped)
             .push_bind(poll.note.as_deref())
             .push_bind(poll.rule.as_deref())
-            .push_bind(poll.excused.map(Excuse::name));
+            .push_bind(poll.excused.map(Excuse::name))
+            .push_bind(poll.excused_by.as_deref());
     });
     query.push(" RETURNING id, source_id");
     query
@@ -398,7 +400,8 @@ pub(super) async fn insert_events(tx: &mut Tx, rows: &[(NewEvent, Time)]) -> sql
 
 /// Nothing is or was held against it, so that only times change.
 fn is_calm(health: &Health) -> bool {
-    matches!(health, Health { disabled: None, quarantine: None, failing: None, hold_until: None, .. })
+    let Health { disabled, quarantine, failing, hold_until, awaiting_poll, .. } = health;
+    disabled.is_none() && quarantine.is_none() && failing.is_none() && hold_until.is_none() && !awaiting_poll
 }
 
 async fn store_states(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {

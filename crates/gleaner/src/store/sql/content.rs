@@ -25,7 +25,7 @@ const BRIEF: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.publ
     p.revision, p.created_at, p.updated_at, SUBSTR(p.body, 1, 400) AS body, NULL AS raw_content";
 const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
 const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
-    duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused";
+    duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused, excused_by";
 
 #[async_trait]
 impl Content for Sql {
@@ -301,6 +301,7 @@ fn poll(row: &Row) -> sqlx::Result<Poll> {
             note: row.try_get("note")?,
             rule: row.try_get("rule")?,
             excused: row.try_get::<Option<&str>, _>("excused")?.and_then(Excuse::from_name),
+            excused_by: row.try_get("excused_by")?,
         },
     })
 }

@@ -19,8 +19,8 @@ static HEALTH: LazyLock<String> = LazyLock::new(|| {
     format!(
         "{json}CASE WHEN t.status = 'healthy' THEN NULL ELSE {JSON_ARRAY}(t.enabled, t.disabled_reason, \
          t.consecutive_failures, t.failing_since, t.last_error_type, t.last_error_cause, t.last_error, \
-         t.last_status_code, t.kind_run, t.kind_since, t.permanent_run, t.permanent_since, t.permanent_kinds, \
-         t.quarantined_at, t.quarantine_reason, t.quarantined_by_hand, t.retry_at) END{over}"
+         t.last_status_code, t.excused_by, t.counted_run, t.quarantined_at, t.quarantine_reason, \
+         t.quarantined_by_hand, t.retry_at, t.awaiting_poll) END{over}"
     )
 });
 

@@ -195,7 +195,7 @@ impl Sources for Sql {
     async fn habit_classes(&self) -> Result<Vec<(u8, u64)>> {
         let query = Query::new(
             "SELECT habit_class, COUNT(*) FROM source_state \
-             WHERE habit_class IS NOT NULL AND status IN ('healthy', 'failing') GROUP BY habit_class",
+             WHERE habit_class IS NOT NULL AND status IN ('healthy', 'failing', 'pending') GROUP BY habit_class",
         );
         let class = |class: i64| u8::try_from(class).unwrap_or(u8::MAX);
         self.all(query, |row| {

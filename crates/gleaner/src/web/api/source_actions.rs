@@ -79,6 +79,8 @@ struct ShownPoll {
     rule: Option<String>,
     /// Why the failure does not count against the source: `incident` (its host failed as a whole), `own_network`.
     excused: Option<&'static str>,
+    /// The id of that host incident or network outage.
+    excused_by: Option<String>,
 }
 
 impl ShownPoll {
@@ -104,6 +106,7 @@ impl ShownPoll {
             note: record.note,
             rule: record.rule,
             excused: record.excused.map(|excuse| excuse.name()),
+            excused_by: record.excused_by,
         }
     }
 }

@@ -50,6 +50,8 @@ written! {
         last_status_code: Option<u16>,
         #[schema(value_type = Option<String>, format = DateTime)]
         failing_since: Option<Time>,
+        /// The host incident or network outage because of which the latest failure does not count; null: it counts.
+        excused_by: Option<String>,
         disabled_reason: Option<String>,
         #[schema(value_type = Option<String>, format = DateTime)]
         quarantined_at: Option<Time>,
@@ -103,6 +105,7 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
             last_error_type: row.as_ref().map(|row| row.kind.name()),
             last_status_code: row.as_ref().and_then(|row| row.status),
             failing_since: row.as_ref().map(|row| row.since),
+            excused_by: row.as_ref().and_then(|row| row.excused_by.clone()),
             last_error: row.map(|row| row.message),
             disabled_reason: health.disabled.and_then(|disabled| disabled.reason),
             quarantined_at: held.as_ref().map(|held| held.at),
@@ -213,6 +216,7 @@ pub(super) enum StatusName {
     Disabled,
     Quarantined,
     Failing,
+    Pending,
     Healthy,
 }
 

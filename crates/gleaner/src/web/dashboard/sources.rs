@@ -135,7 +135,10 @@ pub(super) fn start_of(text: &str, most: usize) -> String {
 /// Why a source is not healthy, or seems not to be, in a few words.
 pub(super) fn why(source: &Source) -> Option<String> {
     let health = &source.health;
-    let message = health.failing.as_ref().map(|row| row.message.clone());
+    let message = health.failing.as_ref().map(|row| match &row.excused_by {
+        Some(by) => format!("{} (does not count: {by})", row.message),
+        None => row.message.clone(),
+    });
     let disabled = health.disabled.as_ref().map(|disabled| disabled.reason.clone());
     let set_aside = health.quarantine.as_ref().map(|held| held.reason.clone());
     let why = match disabled {
@@ -346,7 +349,7 @@ fn chips(counts: &[(Status, u64)], suspects: u64, filter: &SourceFilter) -> Vec<
         link: format!("/sources?status={}", status.name()),
         here: filter.status == Some(status),
     };
-    let order = [Status::Healthy, Status::Failing, Status::Quarantined, Status::Disabled];
+    let order = [Status::Healthy, Status::Pending, Status::Failing, Status::Quarantined, Status::Disabled];
     let suspect = Chip {
         title: "suspect",
         status: None,

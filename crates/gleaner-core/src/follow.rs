@@ -78,7 +78,7 @@ mod tests {
             author: None,
             published_at: None,
         };
-        (post, Seen { key: n, link: None, raw: n, content: n, post_id: None, absent_since: None })
+        (post, Seen { key: n, raw: n, content: Some(n), ..Seen::default() })
     }
 
     fn keys(followed: &Followed) -> (Vec<i64>, Vec<i64>, Vec<i64>, u32) {

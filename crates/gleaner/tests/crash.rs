@@ -124,14 +124,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
     let new = (0..POSTS).map(|n| {
         let text = format!("{n} of {} at {now}", source.id);
         let content_hash = content_hash(None, None, &text);
-        let seen = Seen {
-            key: guid_key(&text),
-            link: None,
-            raw: 0,
-            content: content_hash.key(),
-            post_id: None,
-            absent_since: None,
-        };
+        let seen = Seen { key: guid_key(&text), content: Some(content_hash.key()), ..Seen::default() };
         let raw_content = Some(text.repeat(50));
         let post = NewPost {
             guid: text.clone(),
@@ -160,6 +153,8 @@ fn commit(claim: &Claim, now: Time) -> Commit {
         new: new.collect(),
         changed: Vec::new(),
         remember: Vec::new(),
+        copies: Vec::new(),
+        unique_text: false,
         vanished: Vec::new(),
         articles: Vec::new(),
         poll: PollRecord {

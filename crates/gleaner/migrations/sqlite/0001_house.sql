@@ -69,6 +69,7 @@ CREATE TABLE sources (
     backfill              BOOLEAN NOT NULL,
     ignore_robots         BOOLEAN NOT NULL,
     policy                TEXT,
+    duplicates            TEXT,
     secret                BLOB,
     version               BIGINT  NOT NULL,
     created_at            BIGINT  NOT NULL,
@@ -142,12 +143,17 @@ CREATE TABLE posts (
     content_hash BLOB    NOT NULL,
     revision     BIGINT  NOT NULL DEFAULT 1,
     linked       BOOLEAN NOT NULL DEFAULT FALSE,
+    -- The key in seen of the entry that it was made from.
+    entry_key    BIGINT  NOT NULL,
+    -- Whether no other such post of its source may have the same text.
+    unique_text  BOOLEAN NOT NULL DEFAULT FALSE,
     created_at   BIGINT  NOT NULL,
     updated_at   BIGINT  NOT NULL,
     body         TEXT    NOT NULL,
     raw_content  TEXT,
-    UNIQUE (source_id, content_hash)
+    UNIQUE (source_id, entry_key)
 );
+CREATE UNIQUE INDEX posts_unique_text ON posts (source_id, content_hash) WHERE unique_text;
 -- Clean-up looks only at what it may delete.
 CREATE INDEX posts_unlinked ON posts (created_at) WHERE NOT linked;
 
@@ -157,7 +163,9 @@ CREATE TABLE seen (
     entry_key    BIGINT NOT NULL,
     link         BIGINT,
     raw          BIGINT NOT NULL,
-    content      BIGINT NOT NULL,
+    title        BIGINT,
+    content      BIGINT,
+    published_at BIGINT,
     post_id      BIGINT,
     absent_since BIGINT,
     PRIMARY KEY (source_id, entry_key)

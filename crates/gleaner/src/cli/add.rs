@@ -28,6 +28,10 @@ pub(super) struct Args {
     /// The policy it goes by [default: as configured]
     #[arg(long)]
     policy: Option<String>,
+    /// Which of its entries are duplicates and not stored: entry (copies of an entry) or content (whatever has the text of
+    /// another) [default: as configured]
+    #[arg(long, value_name = "RULE")]
+    duplicates: Option<String>,
     /// Leave out what was published before now
     #[arg(long)]
     no_backfill: bool,
@@ -53,6 +57,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     set("poll_interval_minutes", args.interval.map(Value::from));
     set("poll_delay_seconds", args.delay.map(Value::from));
     set("policy", args.policy.clone().map(Value::from));
+    set("duplicates", args.duplicates.clone().map(Value::from));
     if let Some(name) = &args.collection {
         set("collection_id", Some(collection::id_of(&client, name).await?.into()));
     }

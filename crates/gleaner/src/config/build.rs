@@ -194,6 +194,7 @@ impl Reader<'_> {
             max_article_age: unlimited(self.span("source.max_article_age_days", DAY)?),
             keep_unlinked_posts: unlimited(self.span("source.keep_unlinked_posts_days", DAY)?),
             poll_interval: self.span("source.poll_interval_minutes", Span::from_mins(1))?,
+            duplicates: self.text("source.duplicates", |text| text.parse().ok())?,
             max_articles_per_poll: self.whole("source.max_articles_per_poll")?,
             keep_polls: self.span("source.keep_polls_days", DAY)?,
             keep_polls_per_source: self.whole("source.keep_polls_per_source")?,

@@ -166,6 +166,8 @@ pub static SETTINGS: &[Setting] = &[
         "Posts that no article links to are kept for so long; 0: for ever."),
     open("source.poll_interval_minutes", Takes::Whole(1, 525_600), Some("30"),
         "How often sources are polled that have no interval of their own."),
+    open("source.duplicates", Takes::Word(&["entry", "content"]), Some("\"entry\""),
+        "Which new entries are duplicates and not stored: entry: copies with the title, text and date of another; content: whatever has the text of another."),
     open("source.max_articles_per_poll", Takes::Whole(1, 10_000), Some("20"),
         "How many new links of a watchlist one poll follows at most."),
     open("source.keep_polls_days", Takes::Whole(1, 36_500), Some("30"),

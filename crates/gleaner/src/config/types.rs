@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use gleaner_core::overlay::{self, PolicyOverlay};
 use gleaner_core::policy::{Knobs, Policy};
-use gleaner_core::source::Kind;
+use gleaner_core::source::{Duplicates, Kind};
 use gleaner_core::time::Span;
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
@@ -56,6 +56,8 @@ pub struct Source {
     pub keep_unlinked_posts: Option<Span>,
     /// How often sources are polled that have no interval of their own.
     pub poll_interval: Span,
+    /// Which entries are duplicates, in sources that do not say.
+    pub duplicates: Duplicates,
     /// How many new links of a watchlist one poll follows at most.
     pub max_articles_per_poll: u32,
     /// How long the history of polls is kept.
@@ -264,6 +266,14 @@ impl Config {
     pub fn policy(&self, own: Option<&str>) -> &Policy {
         let own = own.and_then(|name| self.policies.get(name));
         own.or_else(|| self.default_policy()).unwrap_or(&self.policies["standard"])
+    }
+
+    /// Which entries of a source are duplicates: by its own rule, else by the default. A website is new whenever its text is.
+    pub fn duplicates(&self, kind: Kind, own: Option<Duplicates>) -> Duplicates {
+        match kind {
+            Kind::Website => Duplicates::Content,
+            Kind::Feed | Kind::Watchlist | Kind::X => own.unwrap_or(self.source.duplicates),
+        }
     }
 
     /// A hash of all that times polls: the policy tables with their caps, which of them is the default, and the

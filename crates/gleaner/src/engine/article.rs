@@ -11,7 +11,7 @@ use gleaner_core::judgement::HostMemory;
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::post::{NewPost, content_hash};
 use gleaner_core::schedule::answered_quickly;
-use gleaner_core::source::Kind;
+use gleaner_core::source::{Duplicates, Kind};
 use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -122,6 +122,7 @@ pub(super) async fn article(
         Fetched::Article(fetched) => outcome(inner, &work, fetched, verdict.excused, now),
         Fetched::Site(found) => elsewhere::outcome(&work, found, now),
     };
+    let unique_text = has_unique_text(&work);
     let ends = verdict.release.is_some() || verdict.host_hold_until.is_some();
     let release = turn.release(ends, verdict.host_gap, memory.latest_success, quick, now);
     let released = release.is_some();
@@ -131,6 +132,7 @@ pub(super) async fn article(
         at: now,
         host_hold_until: verdict.host_hold_until,
         outcome,
+        unique_text,
         events,
         sequel: judged::page_sequel(verdict, memory),
     };
@@ -166,11 +168,18 @@ async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreErr
         at: now,
         host_hold_until: None,
         outcome,
+        unique_text: has_unique_text(work),
         events: Vec::new(),
         sequel: None,
     };
     let stored = matches!(inner.recorder.commit_article(commit, release).await?, Committed::Stored { .. });
     Ok(Polled { released, stored, quick: None })
+}
+
+/// Whether the poll that queued a page took equal texts for duplicates.
+fn has_unique_text(work: &ArticleWork) -> bool {
+    let draft = serde_json::from_str::<Draft>(&work.draft);
+    draft.is_ok_and(|draft| draft.filter.duplicates == Duplicates::Content)
 }
 
 async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Result<Article, Failure> {

@@ -231,6 +231,7 @@ pub(super) fn filter(inner: &Inner, source: &Source, now: Time) -> Filter {
     let first_poll = source.health.last_success_at.is_none();
     let max_age = inner.cx.config.source.max_article_age;
     Filter::new(now, max_age, first_poll, source.settings.backfill, source.created_at)
+        .with_duplicates(inner.cx.duplicates(source))
 }
 
 /// Whether robots.txt is asked first: pages are for people, feeds and X's API are for programs.

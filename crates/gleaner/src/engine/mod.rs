@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use gleaner_core::network::Guard;
 use gleaner_core::policy::Policy;
 use gleaner_core::schedule::poll_delay;
-use gleaner_core::source::Kind;
+use gleaner_core::source::{Duplicates, Kind};
 use gleaner_core::time::Span;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
@@ -123,6 +123,11 @@ impl Context {
     /// A source's policy.
     fn policy(&self, source: &Source) -> &Policy {
         self.config.policy(source.settings.policy.as_deref())
+    }
+
+    /// Which entries of a source are duplicates.
+    fn duplicates(&self, source: &Source) -> Duplicates {
+        self.config.duplicates(source.settings.kind, source.settings.duplicates)
     }
 
     /// How long a host is ours without a heartbeat.

@@ -10,6 +10,7 @@ use gleaner_core::network::Guard;
 use gleaner_core::outcome::{Level, Outcome};
 use gleaner_core::pacing::Success;
 use gleaner_core::schedule::{HostState, Situation, answered_quickly};
+use gleaner_core::source::Duplicates;
 use gleaner_core::suspect::Sight;
 use gleaner_core::time::{Span, Time};
 
@@ -213,7 +214,7 @@ fn commit(
     let Followed { rest, pages, .. } = attempt.found.unwrap_or_default();
     let mut articles = article::queue(inner, source, pages, now);
     articles.extend(search.work);
-    let Sifted { new, changed, remember, vanished, skipped } = rest;
+    let Sifted { new, changed, remember, copies, vanished, skipped, .. } = rest;
     let failure = attempt.outcome.failure();
     let row = decision.health.failing.as_ref();
     let excused_by = row.and_then(|row| row.excused_by.clone()).filter(|_| excused.is_some());
@@ -249,6 +250,8 @@ fn commit(
         new,
         changed,
         remember,
+        copies,
+        unique_text: inner.cx.duplicates(source) == Duplicates::Content,
         vanished,
         articles,
         poll,

@@ -1,6 +1,7 @@
 //! An index page: its links, each an entry that is read on its own page.
 
 use gleaner_core::classify::Fault;
+use gleaner_core::link;
 use gleaner_core::post::Entry;
 
 use super::links::{self, Link};
@@ -22,5 +23,7 @@ pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
 
 fn entry(link: Link) -> Entry {
     let Link { url, title, published_at } = link;
-    Entry { url: Some(url.into()), title, published_at, ..Entry::default() }
+    // Whatever an index calls a link today, it is the same one.
+    let guid = Some(link::canonical(url.as_str()));
+    Entry { guid, url: Some(url.into()), title, published_at, ..Entry::default() }
 }

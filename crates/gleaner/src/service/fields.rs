@@ -4,7 +4,7 @@
 //! The same fields make a source and change one: what is not said stays as it is, and null is the usual again.
 
 use gleaner_core::link::{self, BadUrl};
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::time::Span;
 use serde_json::{Map, Value};
 use url::Url;
@@ -48,6 +48,8 @@ pub struct SourceFields {
     pub ignore_robots: Option<bool>,
     /// Its own policy.
     pub policy: Option<Option<String>>,
+    /// Which of its entries are duplicates.
+    pub duplicates: Option<Option<Duplicates>>,
     /// Whether it is polled at all.
     pub enabled: Option<bool>,
     /// What it is asked with; it is never shown again.
@@ -85,6 +87,7 @@ impl SourceFields {
             "backfill" => self.backfill = Some(flag(name, value)?),
             "ignore_robots" => self.ignore_robots = Some(flag(name, value)?),
             "policy" => self.policy = Some(or_null(value, |value| text(name, value))?),
+            "duplicates" => self.duplicates = Some(or_null(value, |value| duplicates(name, value))?),
             "enabled" => self.enabled = Some(flag(name, value)?),
             "credential" => self.credential = Some(or_null(value, credential)?),
             _ => {
@@ -110,6 +113,14 @@ fn text(name: &str, value: &Value) -> Result<String, String> {
 
 fn flag(name: &str, value: &Value) -> Result<bool, String> {
     value.as_bool().ok_or_else(|| format!("{name} must be true or false"))
+}
+
+fn duplicates(name: &str, value: &Value) -> Result<Duplicates, String> {
+    let rule = value.as_str().and_then(|text| text.trim().parse().ok());
+    rule.ok_or_else(|| {
+        let names = Duplicates::ALL.map(|rule| format!("\"{}\"", rule.name()));
+        format!("{name} must be {}", names.join(" or "))
+    })
 }
 
 fn interval(name: &str, value: &Value) -> Result<Interval, String> {
@@ -186,6 +197,7 @@ impl By<'_> {
         settings.full_content = fields.full_content.unwrap_or(settings.full_content);
         settings.backfill = fields.backfill.unwrap_or(settings.backfill);
         settings.ignore_robots = fields.ignore_robots.unwrap_or(settings.ignore_robots);
+        settings.duplicates = fields.duplicates.unwrap_or(settings.duplicates);
         lay_text("name", &fields.name, &mut settings.name, checks, |_| Ok(()));
         let selectors = [
             ("article_selector", &fields.article_selector, &mut settings.article_selector),

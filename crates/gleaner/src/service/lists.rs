@@ -254,6 +254,7 @@ fn object(source: &Source, collection: &Collection) -> Value {
         "backfill": settings.backfill.then_some(true),
         "ignore_robots": settings.ignore_robots.then_some(true),
         "policy": settings.policy,
+        "duplicates": settings.duplicates,
         "enabled": disabled.then_some(false),
     });
     if let Some(fields) = object.as_object_mut() {

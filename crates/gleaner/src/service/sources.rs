@@ -2,7 +2,7 @@
 
 use gleaner_core::link;
 use gleaner_core::schedule::first_poll;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::time::Span;
 
 use super::{By, Checks, Scope, ServiceError, SourceFields};
@@ -34,6 +34,8 @@ pub struct NewSource {
     pub ignore_robots: bool,
     /// Its own policy.
     pub policy: Option<String>,
+    /// Which of its entries are duplicates; none: as config says.
+    pub duplicates: Option<Duplicates>,
     /// Whether the first poll stores old entries too.
     pub backfill: bool,
     /// Polled at once, as a person who adds one expects; else at a random point within its first interval.
@@ -60,6 +62,7 @@ impl NewSource {
             full_content: false,
             ignore_robots: false,
             policy: None,
+            duplicates: None,
             backfill: true,
             at_once: true,
         }
@@ -97,6 +100,7 @@ impl By<'_> {
             backfill: Some(new.backfill),
             ignore_robots: Some(new.ignore_robots),
             policy: Some(new.policy.clone()),
+            duplicates: Some(new.duplicates),
             ..SourceFields::default()
         };
         let (settings, created) = self.store_new(&fields, Checks::default(), new.at_once).await?;

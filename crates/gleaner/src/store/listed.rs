@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::Health;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -47,6 +47,8 @@ pub struct Listed<'a> {
     pub backfill: bool,
     /// Its own policy.
     pub policy: Option<Text<'a>>,
+    /// Which of its entries are duplicates.
+    pub duplicates: Option<Duplicates>,
     /// The latest poll.
     #[serde(deserialize_with = "opt_time")]
     pub last_polled_at: Option<Time>,
@@ -104,6 +106,7 @@ impl From<Source> for Listed<'_> {
             full_content: settings.full_content,
             backfill: settings.backfill,
             policy: settings.policy.map(Text::from),
+            duplicates: settings.duplicates,
             last_polled_at: health.last_polled_at,
             last_success_at: health.last_success_at,
             next_poll_at,

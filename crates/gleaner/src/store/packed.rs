@@ -4,7 +4,7 @@ use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::{CountedRun, Disabled, Failing, Health, Quarantine};
 use gleaner_core::outcome::{Cause, ErrorKind, UnknownKind};
 use gleaner_core::schedule::Hints;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
 use serde::de::{DeserializeOwned, Error as _, Visitor};
@@ -31,6 +31,7 @@ struct Packed {
     #[serde(deserialize_with = "flag")]
     ignore_robots: bool,
     policy: Option<String>,
+    duplicates: Option<Duplicates>,
     #[serde(deserialize_with = "bytes")]
     secret: Option<Vec<u8>>,
     version: i64,
@@ -155,6 +156,7 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
             backfill: packed.backfill,
             ignore_robots: packed.ignore_robots,
             policy: packed.policy,
+            duplicates: packed.duplicates,
             secret: packed.secret,
         },
         health: Health {

@@ -7,7 +7,7 @@ use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::ContentHash;
 use gleaner_core::schedule::Hints;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::{Change, Suspected};
 use gleaner_core::time::{Span, Time};
 
@@ -38,6 +38,8 @@ pub struct SourceSettings {
     pub ignore_robots: bool,
     /// Its own policy.
     pub policy: Option<String>,
+    /// Which of its entries are duplicates; none: as config says.
+    pub duplicates: Option<Duplicates>,
     /// Its credentials, encrypted.
     pub secret: Option<Vec<u8>>,
 }
@@ -58,6 +60,7 @@ impl SourceSettings {
             backfill: false,
             ignore_robots: false,
             policy: None,
+            duplicates: None,
             secret: None,
         }
     }

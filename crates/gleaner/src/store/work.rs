@@ -150,6 +150,10 @@ pub struct Commit {
     pub changed: Vec<(i64, NewPost, Seen)>,
     /// What to remember of other entries.
     pub remember: Vec<Seen>,
+    /// What to remember of copies of new entries: the key of the new entry, whose post is theirs, too.
+    pub copies: Vec<(i64, Seen)>,
+    /// Whether no two of its new posts may have the same text.
+    pub unique_text: bool,
     /// Entries that the document no longer has.
     pub vanished: Vec<i64>,
     /// Pages to fetch.
@@ -316,6 +320,8 @@ pub struct ArticleCommit {
     pub host_hold_until: Option<Time>,
     /// What became of it.
     pub outcome: ArticleOutcome,
+    /// Whether no other such post of the source may have its text.
+    pub unique_text: bool,
     /// What to tell the world, posts aside.
     pub events: Vec<NewEvent>,
     /// What it means for others.

@@ -28,17 +28,7 @@ fn page(host: &str, key: i64) -> NewArticleWork {
 /// Commits an index page with these links, and remembers them as seen.
 async fn index(db: &Database, pages: Vec<NewArticleWork>) {
     poll_once(db, start(), |commit| {
-        commit.remember = pages
-            .iter()
-            .map(|page| Seen {
-                key: page.entry_key,
-                link: None,
-                raw: 0,
-                content: 0,
-                post_id: None,
-                absent_since: None,
-            })
-            .collect();
+        commit.remember = pages.iter().map(|page| Seen { key: page.entry_key, ..Seen::default() }).collect();
         commit.articles = pages;
     })
     .await;
@@ -153,6 +143,7 @@ async fn article_work_is_claimed_by_its_own_host(db: Database) {
         at: now,
         host_hold_until: None,
         outcome: ArticleOutcome::Post(Box::new(post("an article"))),
+        unique_text: false,
         events: Vec::new(),
         sequel: None,
     };
@@ -193,6 +184,7 @@ async fn article_work_is_retried_and_given_up(db: Database) {
             at: now,
             host_hold_until: None,
             outcome,
+            unique_text: false,
             events: Vec::new(),
             sequel: None,
         };

@@ -1,5 +1,7 @@
 //! Polls: the whole verdict, or nothing.
 
+use std::collections::HashSet;
+
 use super::*;
 
 on_both!(
@@ -8,9 +10,12 @@ on_both!(
     any_health_survives_a_commit,
     a_stale_fence_discards_the_whole_poll,
     one_stale_poll_spares_the_rest_of_its_batch,
-    the_same_text_is_stored_once_per_source,
+    an_entry_is_stored_once_and_equal_texts_are_not,
+    where_texts_are_unique_the_same_text_is_stored_once,
+    copies_share_the_post_of_their_entry,
+    an_entry_that_was_forgotten_and_is_back_has_its_post_again,
     a_changed_entry_changes_its_post,
-    a_change_into_another_posts_text_is_skipped,
+    a_post_may_change_into_the_text_of_another,
     vanished_entries_are_marked_and_come_back,
     unchanged_polls_share_a_row,
     an_edit_during_a_poll_wins,
@@ -30,7 +35,7 @@ async fn a_commit_stores_the_whole_verdict(db: Database) {
         cursor: Some("{\"since_id\":1}".into()),
         habit: None,
     };
-    let skipped = Seen { key: 42, link: None, raw: 2, content: 3, post_id: None, absent_since: None };
+    let skipped = Seen { key: 42, raw: 2, content: Some(3), ..Seen::default() };
     let committed = poll_once(&db, start(), |commit| {
         commit.memory = Some(memory.clone());
         commit.new = vec![new_post("one"), new_post("two")];
@@ -181,18 +186,80 @@ async fn one_stale_poll_spares_the_rest_of_its_batch(db: Database) {
     assert_eq!(posts.iter().map(|post| post.source_id).collect::<Vec<_>>(), [ids[2], ids[0]]);
 }
 
-async fn the_same_text_is_stored_once_per_source(db: Database) {
+/// An entry of its own with the text of another.
+fn under_key(key: i64, text: &str) -> (NewPost, Seen) {
+    let (post, seen) = new_post(text);
+    (post, Seen { key, ..seen })
+}
+
+async fn an_entry_is_stored_once_and_equal_texts_are_not(db: Database) {
     let id = add(&db, &[feed("a.example", "1")]).await[0];
-    poll_once(&db, start(), |commit| commit.new = vec![new_post("one")]).await;
+    poll_once(&db, start(), |commit| commit.new = vec![new_post("one"), under_key(98, "one")]).await;
     let at = start() + minutes(30);
-    let (post, seen) = new_post("one");
-    let again = (post, Seen { key: 99, ..seen });
-    let committed = poll_once(&db, at, |commit| commit.new = vec![again, new_post("two")]).await;
+    let new = vec![new_post("one"), under_key(99, "one"), new_post("two")];
+    let committed = poll_once(&db, at, |commit| commit.new = new).await;
+    let Committed::Stored { new, changed } = &committed else { panic!("{committed:?}") };
+    assert_eq!((new.len(), changed.len()), (2, 0), "one is there already, and says what it did");
+    assert_eq!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().len(), 4);
+    let rows = &db.store.known(&[id]).await.unwrap()[&id];
+    let posts: HashSet<i64> = rows.iter().map(|row| row.post_id.expect("each entry has its post")).collect();
+    assert_eq!((rows.len(), posts.len()), (4, 4), "and each its own");
+}
+
+async fn where_texts_are_unique_the_same_text_is_stored_once(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let poll = async |n: u64, new: Vec<(NewPost, Seen)>| {
+        poll_once(&db, start() + minutes(30 * n), |commit| {
+            (commit.new, commit.unique_text) = (new, true);
+        })
+        .await
+    };
+    poll(0, vec![new_post("one")]).await;
+    let committed = poll(1, vec![under_key(99, "one"), new_post("two")]).await;
     assert!(matches!(&committed, Committed::Stored { new, .. } if new.len() == 1), "{committed:?}");
     assert_eq!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().len(), 2);
-    let known = &db.store.known(&[id]).await.unwrap()[&id];
-    let row = known.iter().find(|row| row.key == 99).expect("it is remembered all the same");
-    assert_eq!(row.post_id, None);
+    assert_eq!(only_seen(&db, id, 99).await.post_id, None, "it is remembered all the same");
+    let seen = only_seen(&db, id, new_post("one").1.key).await;
+    let change = vec![(seen.post_id.unwrap(), post("two"), seen)];
+    let committed = poll_once(&db, start() + minutes(60), |commit| commit.changed = change).await;
+    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![] }, "nor is one changed into it");
+}
+
+async fn copies_share_the_post_of_their_entry(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let (post, seen) = new_post("one");
+    let copy = Seen { key: 99, ..seen };
+    poll_once(&db, start(), |commit| {
+        commit.new = vec![(post, seen)];
+        commit.copies = vec![(seen.key, copy)];
+    })
+    .await;
+    let post_id = only_seen(&db, id, seen.key).await.post_id;
+    assert!(post_id.is_some());
+    assert_eq!(only_seen(&db, id, 99).await, Seen { post_id, ..copy });
+}
+
+async fn an_entry_that_was_forgotten_and_is_back_has_its_post_again(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let (one, seen) = new_post("one");
+    poll_once(&db, start(), |commit| commit.new = vec![(one.clone(), seen)]).await;
+    let post_id = only_seen(&db, id, seen.key).await.post_id.unwrap();
+    // What was forgotten is new to whoever reads the document.
+    let edited = NewPost { url: one.url.clone(), guid: one.guid.clone(), ..post("one, edited") };
+    let back = vec![(edited.clone(), seen)];
+    let committed = poll_once(&db, start() + minutes(30), |commit| commit.new = back).await;
+    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
+    assert_eq!(db.store.post(post_id).await.unwrap().content, edited);
+    assert_eq!(only_seen(&db, id, seen.key).await.post_id, Some(post_id));
+    // One that has only the guid in common is another entry, and takes nothing from the post that is there.
+    let another = NewPost { published_at: Some(start() + minutes(60)), ..post("something else") };
+    let back = vec![(another.clone(), seen)];
+    let committed = poll_once(&db, start() + minutes(60), |commit| commit.new = back).await;
+    let Committed::Stored { new, changed } = &committed else { panic!("{committed:?}") };
+    assert_eq!((new.len(), changed.len()), (1, 0));
+    assert_eq!(db.store.post(new[0]).await.unwrap().content, another);
+    assert_eq!(db.store.post(post_id).await.unwrap().content, edited);
+    assert_eq!(only_seen(&db, id, seen.key).await.post_id, Some(new[0]));
 }
 
 async fn a_changed_entry_changes_its_post(db: Database) {
@@ -201,7 +268,7 @@ async fn a_changed_entry_changes_its_post(db: Database) {
     let seen = only_seen(&db, id, new_post("one").1.key).await;
     let post_id = seen.post_id.unwrap();
     let edited = NewPost { guid: "guid one".into(), ..post("one, corrected") };
-    let seen = Seen { content: edited.content_hash.key(), raw: 2, ..seen };
+    let seen = Seen { content: Some(edited.content_hash.key()), raw: 2, ..seen };
     let at = start() + minutes(30);
     let committed = poll_once(&db, at, |commit| commit.changed = vec![(post_id, edited.clone(), seen)]).await;
     assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
@@ -216,16 +283,16 @@ async fn a_changed_entry_changes_its_post(db: Database) {
     assert_eq!(db.store.post(post_id).await.unwrap().revision, 2);
 }
 
-async fn a_change_into_another_posts_text_is_skipped(db: Database) {
+async fn a_post_may_change_into_the_text_of_another(db: Database) {
     let id = add(&db, &[feed("a.example", "1")]).await[0];
     poll_once(&db, start(), |commit| commit.new = vec![new_post("one"), new_post("two")]).await;
     let seen = only_seen(&db, id, new_post("one").1.key).await;
     let post_id = seen.post_id.unwrap();
-    let committed =
-        poll_once(&db, start() + minutes(30), |commit| commit.changed = vec![(post_id, post("two"), seen)])
-            .await;
-    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![] });
-    assert_eq!(db.store.post(post_id).await.unwrap().content, post("one"));
+    let edited = NewPost { guid: "guid one".into(), ..post("two") };
+    let change = vec![(post_id, edited.clone(), seen)];
+    let committed = poll_once(&db, start() + minutes(30), |commit| commit.changed = change).await;
+    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
+    assert_eq!(db.store.post(post_id).await.unwrap().content, edited);
 }
 
 async fn vanished_entries_are_marked_and_come_back(db: Database) {

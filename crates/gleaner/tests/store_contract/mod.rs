@@ -74,7 +74,17 @@ pub(super) fn new_post(text: &str) -> (NewPost, Seen) {
     let post = post(text);
     let content = post.content_hash.key();
     let key = gleaner_core::identity::guid_key(&post.guid);
-    (post, Seen { key, link: Some(7), raw: 1, content, post_id: None, absent_since: None })
+    let published_at = post.published_at;
+    let seen = Seen {
+        key,
+        link: Some(7),
+        raw: 1,
+        title: Some(3),
+        content: Some(content),
+        published_at,
+        ..Seen::default()
+    };
+    (post, seen)
 }
 
 /// A poll of a claimed source that found nothing.
@@ -96,6 +106,8 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
         new: Vec::new(),
         changed: Vec::new(),
         remember: Vec::new(),
+        copies: Vec::new(),
+        unique_text: false,
         vanished: Vec::new(),
         articles: Vec::new(),
         poll: PollRecord {

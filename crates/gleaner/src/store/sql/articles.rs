@@ -7,10 +7,9 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::LOCK;
-use super::commit::{insert_events, insert_posts, posts_events};
+use super::commit::{PostRow, insert_events, insert_posts, posts_events};
 use super::sequel::hold_hosts;
 use super::{Query, Tx, id_pieces, ms, pieces, push_ids, signs, with_values};
-use crate::store::types::stored_hash;
 use crate::store::{Activity, ArticleCommit, ArticleOutcome, Committed};
 
 /// The source and the entry that a piece of work is for.
@@ -19,8 +18,16 @@ type Target = (i64, i64);
 /// A page that became a post.
 struct Made<'a> {
     target: Target,
+    unique_text: bool,
     post: &'a NewPost,
     at: Time,
+}
+
+impl<'a> Made<'a> {
+    fn row(&self) -> PostRow<'a> {
+        let ((source_id, entry_key), unique_text) = (self.target, self.unique_text);
+        PostRow { source_id, entry_key, unique_text, post: self.post, at: self.at }
+    }
 }
 
 pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<Vec<Committed>> {
@@ -28,7 +35,9 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
     let ours = || commits.iter().filter_map(|commit| Some((commit, *live.get(&commit.work_id)?)));
     let made: Vec<Made<'_>> = ours()
         .filter_map(|(commit, target)| match &commit.outcome {
-            ArticleOutcome::Post(post) => Some(Made { target, post, at: commit.at }),
+            ArticleOutcome::Post(post) => {
+                Some(Made { target, unique_text: commit.unique_text, post, at: commit.at })
+            }
             _ => None,
         })
         .collect();
@@ -83,20 +92,10 @@ async fn check(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<HashMap<i
 /// Stores pages as posts of their sources, ties their entries to them and tells of them; returns the ids of those
 /// that are new.
 async fn store_posts(tx: &mut Tx, made: &[Made<'_>]) -> sqlx::Result<HashMap<Target, i64>> {
-    let rows: Vec<(i64, &NewPost, Time)> =
-        made.iter().map(|made| (made.target.0, made.post, made.at)).collect();
-    let mut ids: HashMap<(i64, i64), i64> = HashMap::with_capacity(rows.len());
-    for piece in pieces(&rows) {
-        for row in insert_posts(piece).build().fetch_all(&mut **tx).await? {
-            let hash = stored_hash(row.try_get("content_hash")?);
-            ids.insert((row.try_get("source_id")?, hash.key()), row.try_get("id")?);
-        }
-    }
-    let mut stored: Vec<(&Made<'_>, i64)> = Vec::with_capacity(ids.len());
-    for made in made {
-        // Of two pages that say the same, the first is the post.
-        stored.extend(ids.remove(&(made.target.0, made.post.content_hash.key())).map(|id| (made, id)));
-    }
+    let rows: Vec<PostRow<'_>> = made.iter().map(Made::row).collect();
+    let ids = insert_posts(tx, &rows).await?;
+    let stored: Vec<(&Made<'_>, i64)> =
+        made.iter().filter_map(|made| Some((made, *ids.get(&made.target)?))).collect();
     tie_entries(tx, &stored).await?;
     let mut told: BTreeMap<i64, (Vec<i64>, Time)> = BTreeMap::new();
     for (made, id) in &stored {
@@ -114,14 +113,10 @@ async fn store_posts(tx: &mut Tx, made: &[Made<'_>]) -> sqlx::Result<HashMap<Tar
 
 async fn tie_entries(tx: &mut Tx, stored: &[(&Made<'_>, i64)]) -> sqlx::Result<()> {
     for piece in pieces(stored) {
-        let columns = "source_id, entry_key, post_id, content";
-        let mut query = with_values(columns, piece, |list, (made, id)| {
-            list.push_bind(made.target.0)
-                .push_bind(made.target.1)
-                .push_bind(*id)
-                .push_bind(made.post.content_hash.key());
+        let mut query = with_values("source_id, entry_key, post_id", piece, |list, (made, id)| {
+            list.push_bind(made.target.0).push_bind(made.target.1).push_bind(*id);
         });
-        query.push("UPDATE seen SET post_id = v.post_id, content = v.content FROM v ");
+        query.push("UPDATE seen SET post_id = v.post_id FROM v ");
         query.push("WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key");
         query.build().execute(&mut **tx).await?;
     }

@@ -79,7 +79,8 @@ impl Work for Sql {
         let mut known: HashMap<i64, Vec<Seen>> = HashMap::with_capacity(source_ids.len());
         for piece in id_pieces(source_ids) {
             let mut query = Query::new(
-                "SELECT source_id, entry_key, link, raw, content, post_id, absent_since FROM seen WHERE source_id IN ",
+                "SELECT source_id, entry_key, link, raw, title, content, published_at, post_id, absent_since \
+                 FROM seen WHERE source_id IN ",
             );
             push_ids(&mut query, piece);
             let rows = self.rows(query).await?;
@@ -310,9 +311,11 @@ fn seen(row: &Row) -> sqlx::Result<Seen> {
         key: row.try_get(1)?,
         link: row.try_get(2)?,
         raw: row.try_get(3)?,
-        content: row.try_get(4)?,
-        post_id: row.try_get(5)?,
-        absent_since: row.try_get::<Option<i64>, _>(6)?.map(Time::from_millis),
+        title: row.try_get(4)?,
+        content: row.try_get(5)?,
+        published_at: row.try_get::<Option<i64>, _>(6)?.map(Time::from_millis),
+        post_id: row.try_get(7)?,
+        absent_since: row.try_get::<Option<i64>, _>(8)?.map(Time::from_millis),
     })
 }
 

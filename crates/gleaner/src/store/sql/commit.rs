@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use gleaner_core::health::Health;
-use gleaner_core::identity::Seen;
+use gleaner_core::identity::{Seen, is_another};
 use gleaner_core::judgement::Excuse;
 use gleaner_core::outcome::Cause;
 use gleaner_core::post::NewPost;
@@ -28,6 +28,8 @@ struct Live<'a> {
     quiet_poll_id: Option<i64>,
     new: Vec<i64>,
     changed: Vec<i64>,
+    /// Posts of entries that were forgotten and are back, as they are now.
+    back: Vec<(i64, &'a NewPost)>,
 }
 
 pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<Committed>> {
@@ -89,7 +91,7 @@ async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<
     }
     let live = commits.iter().filter_map(|commit| {
         let quiet_poll_id = found.remove(&commit.source_id)?;
-        Some(Live { commit, quiet_poll_id, new: Vec::new(), changed: Vec::new() })
+        Some(Live { commit, quiet_poll_id, new: Vec::new(), changed: Vec::new(), back: Vec::new() })
     });
     Ok(live.collect())
 }
@@ -111,57 +113,143 @@ fn places(live: &[Live<'_>]) -> HashMap<i64, usize> {
     live.iter().enumerate().map(|(place, live)| (live.commit.source_id, place)).collect()
 }
 
-/// Stores new posts; returns their ids by source and content.
-async fn store_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<HashMap<(i64, i64), i64>> {
+/// A post to be inserted.
+pub(super) struct PostRow<'a> {
+    pub(super) source_id: i64,
+    pub(super) entry_key: i64,
+    pub(super) unique_text: bool,
+    pub(super) post: &'a NewPost,
+    pub(super) at: Time,
+}
+
+/// Ids of posts by the source and key of the entries that they were made from.
+type PostIds = HashMap<(i64, i64), i64>;
+
+/// Stores new posts, and returns their ids.
+async fn store_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<PostIds> {
     let places = places(live);
-    let posts: Vec<(i64, &NewPost, Time)> = live
+    let rows: Vec<PostRow<'_>> = live
         .iter()
         .map(|live| live.commit)
-        .flat_map(|commit| commit.new.iter().map(|(post, _)| (commit.source_id, post, commit.poll.at)))
+        .flat_map(|commit| {
+            commit.new.iter().map(|(post, seen)| PostRow {
+                source_id: commit.source_id,
+                entry_key: seen.key,
+                unique_text: commit.unique_text,
+                post,
+                at: commit.poll.at,
+            })
+        })
         .collect();
-    let mut ids = HashMap::with_capacity(posts.len());
-    for piece in pieces(&posts) {
-        for row in insert_posts(piece).build().fetch_all(&mut **tx).await? {
-            let (id, source_id): (i64, i64) = (row.try_get("id")?, row.try_get("source_id")?);
-            ids.insert((source_id, stored_hash(row.try_get("content_hash")?).key()), id);
-            if let Some(place) = places.get(&source_id) {
-                live[*place].new.push(id);
-            }
+    let mut ids = insert_posts(tx, &rows).await?;
+    let mut new: Vec<(i64, i64)> = ids.iter().map(|((source_id, _), id)| (*id, *source_id)).collect();
+    if ids.len() < rows.len() {
+        let there: Vec<&PostRow<'_>> =
+            rows.iter().filter(|row| !ids.contains_key(&(row.source_id, row.entry_key))).collect();
+        new.extend(meet_again(tx, &there, &mut ids, live, &places).await?);
+    }
+    new.sort_unstable();
+    for (id, source_id) in new {
+        if let Some(place) = places.get(&source_id) {
+            live[*place].new.push(id);
         }
     }
     Ok(ids)
 }
 
-/// Inserts posts unless their source has that text already; returns those that are new.
-pub(super) fn insert_posts(rows: &[(i64, &NewPost, Time)]) -> Query {
-    let mut query = Query::new(
-        "INSERT INTO posts (source_id, guid, url, title, author, published_at, content_hash, created_at, \
-         updated_at, body, raw_content) ",
-    );
-    query.push_values(rows, |mut list, (source_id, post, at)| {
-        list.push_bind(*source_id)
-            .push_bind(post.guid.as_str())
-            .push_bind(post.url.as_deref())
-            .push_bind(post.title.as_deref())
-            .push_bind(post.author.as_deref())
-            .push_bind(opt_ms(post.published_at))
-            .push_bind(post.content_hash.0.as_slice())
-            .push_bind(ms(*at))
-            .push_bind(ms(*at))
-            .push_bind(post.body.as_str())
-            .push_bind(post.raw_content.as_deref());
-    });
-    query.push(" ON CONFLICT (source_id, content_hash) DO NOTHING RETURNING id, source_id, content_hash");
-    query
+/// Entries that were forgotten and are back, while their posts are still kept: the posts are theirs again, and may have to be
+/// revised. One that has nothing in common with its post but the guid becomes a new post; returns those, with their sources.
+async fn meet_again<'a>(
+    tx: &mut Tx,
+    rows: &[&PostRow<'a>],
+    ids: &mut PostIds,
+    live: &mut [Live<'a>],
+    places: &HashMap<i64, usize>,
+) -> sqlx::Result<Vec<(i64, i64)>> {
+    let mut others: Vec<PostRow<'a>> = Vec::new();
+    for piece in pieces(rows) {
+        let mut query = with_values("source_id, entry_key", piece, |list, row| {
+            list.push_bind(row.source_id).push_bind(row.entry_key);
+        });
+        query.push(
+            "SELECT p.id, p.source_id, p.entry_key, p.url, p.title, p.content_hash, p.published_at FROM v \
+             JOIN posts p ON p.source_id = v.source_id AND p.entry_key = v.entry_key",
+        );
+        for found in query.build().fetch_all(&mut **tx).await? {
+            let target: (i64, i64) = (found.try_get(1)?, found.try_get(2)?);
+            let Some(row) = piece.iter().find(|row| (row.source_id, row.entry_key) == target) else {
+                continue;
+            };
+            let (url, title) = (found.try_get::<Option<&str>, _>(3)?, found.try_get::<Option<&str>, _>(4)?);
+            let hash = stored_hash(found.try_get(5)?);
+            let date = found.try_get::<Option<i64>, _>(6)?.map(Time::from_millis);
+            if is_another(row.post, url, title, hash, date) {
+                others.push(PostRow { entry_key: hash_key(row.post), ..**row });
+                continue;
+            }
+            let id = found.try_get(0)?;
+            ids.insert(target, id);
+            if let Some(place) = places.get(&target.0) {
+                live[*place].back.push((id, row.post));
+            }
+        }
+    }
+    let inserted = insert_posts(tx, &others).await?;
+    for row in rows {
+        if let Some(id) = inserted.get(&(row.source_id, hash_key(row.post))) {
+            ids.insert((row.source_id, row.entry_key), *id);
+        }
+    }
+    Ok(inserted.into_iter().map(|((source_id, _), id)| (id, source_id)).collect())
 }
 
-/// Changes posts whose entry changed, where title or text really did and no other post says the same.
+const fn hash_key(post: &NewPost) -> i64 {
+    post.content_hash.key()
+}
+
+/// Inserts posts unless their source has one of the same entry, or of the same text where that is to be unique; returns the
+/// ids of those that are new.
+pub(super) async fn insert_posts(tx: &mut Tx, rows: &[PostRow<'_>]) -> sqlx::Result<PostIds> {
+    let mut ids = HashMap::with_capacity(rows.len());
+    for piece in pieces(rows) {
+        let mut query = Query::new(
+            "INSERT INTO posts (source_id, guid, url, title, author, published_at, content_hash, entry_key, \
+             unique_text, created_at, updated_at, body, raw_content) ",
+        );
+        query.push_values(piece, |mut list, row| {
+            let post = row.post;
+            list.push_bind(row.source_id)
+                .push_bind(post.guid.as_str())
+                .push_bind(post.url.as_deref())
+                .push_bind(post.title.as_deref())
+                .push_bind(post.author.as_deref())
+                .push_bind(opt_ms(post.published_at))
+                .push_bind(post.content_hash.0.as_slice())
+                .push_bind(row.entry_key)
+                .push_bind(row.unique_text)
+                .push_bind(ms(row.at))
+                .push_bind(ms(row.at))
+                .push_bind(post.body.as_str())
+                .push_bind(post.raw_content.as_deref());
+        });
+        query.push(" ON CONFLICT DO NOTHING RETURNING id, source_id, entry_key");
+        for row in query.build().fetch_all(&mut **tx).await? {
+            ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
+        }
+    }
+    Ok(ids)
+}
+
+/// Changes posts whose entry changed, where title or text really did. Where texts are unique, not into that of another post.
 async fn change_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
     let places = places(live);
     let changes: Vec<(&Commit, i64, &NewPost)> = live
         .iter()
-        .map(|live| live.commit)
-        .flat_map(|commit| commit.changed.iter().map(move |(id, post, _)| (commit, *id, post)))
+        .flat_map(|live| {
+            let changed = live.commit.changed.iter().map(|(id, post, _)| (*id, post));
+            let all = changed.chain(live.back.iter().copied());
+            all.map(|(id, post)| (live.commit, id, post))
+        })
         .collect();
     for piece in pieces(&changes) {
         let columns =
@@ -184,8 +272,8 @@ async fn change_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
                  published_at = COALESCE(posts.published_at, v.published_at), updated_at = v.at \
              FROM v WHERE posts.id = v.post_id AND posts.source_id = v.source_id \
                  AND (posts.title IS DISTINCT FROM v.title OR posts.content_hash <> v.content_hash) \
-                 AND NOT EXISTS (SELECT 1 FROM posts p WHERE p.source_id = v.source_id \
-                     AND p.content_hash = v.content_hash AND p.id <> v.post_id) \
+                 AND NOT (posts.unique_text AND EXISTS (SELECT 1 FROM posts p WHERE p.source_id = v.source_id \
+                     AND p.content_hash = v.content_hash AND p.unique_text AND p.id <> v.post_id)) \
              RETURNING posts.id, posts.source_id",
         );
         for row in query.build().fetch_all(&mut **tx).await? {
@@ -198,32 +286,38 @@ async fn change_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
 }
 
 /// Writes what is remembered of entries that appeared, changed or came back.
-async fn remember(tx: &mut Tx, live: &[Live<'_>], post_ids: &HashMap<(i64, i64), i64>) -> sqlx::Result<()> {
+async fn remember(tx: &mut Tx, live: &[Live<'_>], post_ids: &PostIds) -> sqlx::Result<()> {
     let rows: Vec<(i64, Seen)> = live
         .iter()
         .map(|live| live.commit)
         .flat_map(|commit| {
-            let id = |seen: &Seen| post_ids.get(&(commit.source_id, seen.content)).copied();
-            let new = commit.new.iter().map(move |(_, seen)| Seen { post_id: id(seen), ..*seen });
+            let id = |key: i64| post_ids.get(&(commit.source_id, key)).copied();
+            let new = commit.new.iter().map(move |(_, seen)| Seen { post_id: id(seen.key), ..*seen });
+            let copies = commit.copies.iter().map(move |(of, seen)| Seen { post_id: id(*of), ..*seen });
             let changed = commit.changed.iter().map(|(_, _, seen)| *seen);
-            new.chain(changed).chain(commit.remember.iter().copied()).map(|seen| (commit.source_id, seen))
+            let all = new.chain(copies).chain(changed).chain(commit.remember.iter().copied());
+            all.map(|seen| (commit.source_id, seen))
         })
         .collect();
     for piece in pieces(&rows) {
-        let mut query =
-            Query::new("INSERT INTO seen (source_id, entry_key, link, raw, content, post_id, absent_since) ");
+        let mut query = Query::new(
+            "INSERT INTO seen (source_id, entry_key, link, raw, title, content, published_at, post_id, absent_since) ",
+        );
         query.push_values(piece, |mut list, (source_id, seen)| {
             list.push_bind(*source_id)
                 .push_bind(seen.key)
                 .push_bind(seen.link)
                 .push_bind(seen.raw)
+                .push_bind(seen.title)
                 .push_bind(seen.content)
+                .push_bind(opt_ms(seen.published_at))
                 .push_bind(seen.post_id)
                 .push_bind(opt_ms(seen.absent_since));
         });
         query.push(
             " ON CONFLICT (source_id, entry_key) DO UPDATE SET link = excluded.link, raw = excluded.raw, \
-             content = excluded.content, post_id = excluded.post_id, absent_since = excluded.absent_since",
+             title = excluded.title, content = excluded.content, published_at = excluded.published_at, \
+             post_id = excluded.post_id, absent_since = excluded.absent_since",
         );
         query.build().execute(&mut **tx).await?;
     }

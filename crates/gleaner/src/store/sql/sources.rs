@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use gleaner_core::health::{Health, Status};
 use gleaner_core::judgement::HostMemory;
+use gleaner_core::source::Duplicates;
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
@@ -25,7 +26,7 @@ use crate::store::{
 const MOST_HELD: i64 = 2000;
 /// The columns that [`push_settings`] fills, in its order.
 const SETTINGS: &str = "collection_id, url, canonical_url, kind, name, poll_interval_minutes, poll_delay_seconds, \
-    article_selector, ignore_selector, full_content, backfill, ignore_robots, policy, secret, updated_at";
+    article_selector, ignore_selector, full_content, backfill, ignore_robots, policy, duplicates, secret, updated_at";
 
 fn push_settings(list: &mut Values<'_>, settings: &SourceSettings, canonical_url: &str, now: Time) {
     list.push_bind(settings.collection_id)
@@ -41,6 +42,7 @@ fn push_settings(list: &mut Values<'_>, settings: &SourceSettings, canonical_url
         .push_bind(settings.backfill)
         .push_bind(settings.ignore_robots)
         .push_bind(settings.policy.as_deref())
+        .push_bind(settings.duplicates.map(Duplicates::name))
         .push_bind(settings.secret.as_deref())
         .push_bind(ms(now));
 }

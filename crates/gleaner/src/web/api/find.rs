@@ -23,6 +23,13 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
 struct Asked {
     /// A feed, or a page that names one.
     url: String,
+    /// Whether it would be added with its old entries, as people add sources.
+    #[serde(default = "yes")]
+    backfill: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// A source that was added.
@@ -33,13 +40,13 @@ struct Found {
     note: Option<String>,
 }
 
-/// Look at a URL: what would be stored of it, or which feeds it names. Nothing is stored.
+/// Look at a URL: what the first poll of it would store, or which feeds it names. Nothing is stored.
 #[utoipa::path(post, path = "/try", tag = "sources", request_body = Asked, responses(
     (status = 200, description = "`url`, `title`, `entries` with a `verdict` each, `feeds`, `notes`", body = Value),
     (status = 422, description = "It cannot be fetched, or is nothing that can be polled"),
 ))]
 async fn look(whoever: As, Json(asked): Json<Asked>) -> Result<Json<Trial>, Problem> {
-    Ok(Json(whoever.by().try_url(&asked.url).await?))
+    Ok(Json(whoever.by().try_url(&asked.url, asked.backfill).await?))
 }
 
 /// Look at a URL and add what it is: the feed itself, by its title, or the feed that a page names. It is polled at once.

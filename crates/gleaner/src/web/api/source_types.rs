@@ -2,7 +2,7 @@
 
 use gleaner_core::elsewhere::Proposal;
 use gleaner_core::health::Status;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::Time;
 use serde::Serialize;
@@ -42,6 +42,9 @@ written! {
         /// Its own policy; null: the default one.
         #[schema(value_type = Option<String>)]
         policy: Option<Text<'a>>,
+        /// Which of its entries are duplicates; null: as config says.
+        #[schema(value_type = Option<DuplicatesRule>)]
+        duplicates: Option<Duplicates>,
         consecutive_failures: u32,
         /// `transient` or `permanent`.
         last_failure_type: Option<&'static str>,
@@ -100,6 +103,7 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
             full_content: source.full_content,
             backfill: source.backfill,
             policy: source.policy,
+            duplicates: source.duplicates,
             consecutive_failures: row.as_ref().map_or(0, |row| row.count),
             last_failure_type: row.as_ref().map(|row| row.class().name()),
             last_error_type: row.as_ref().map(|row| row.kind.name()),
@@ -234,6 +238,16 @@ pub(super) enum KindName {
     Twitter,
 }
 
+/// Which entries of a source are duplicates: copies of an entry (the same title, text and date), or whatever has the text of
+/// another.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+pub(super) enum DuplicatesRule {
+    Entry,
+    Content,
+}
+
 /// What a source is asked with: it is encrypted, sent to the source's own origin only, and never shown.
 #[derive(ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -280,6 +294,8 @@ pub(super) struct Fields {
     backfill: Option<bool>,
     ignore_robots: Option<bool>,
     policy: Option<String>,
+    /// Which entries are duplicates and not stored; null: as config says.
+    duplicates: Option<DuplicatesRule>,
     enabled: Option<bool>,
     credential: Option<SourceCredential>,
 }

@@ -151,7 +151,8 @@ fn chosen(sent: &Sent) -> Found {
         let (kind, url) = (sent.get(&format!("kind_{n}"))?, sent.get(&format!("url_{n}"))?);
         let title = Some(text(&format!("title_{n}"))).filter(|title| !title.is_empty());
         let (url, entries, notes) = (url.clone(), Vec::new(), Vec::new());
-        Some(Offer { kind: kind.parse().ok()?, url, title, entries, total: 0, is_read: false, notes })
+        let kind = kind.parse().ok()?;
+        Some(Offer { kind, url, title, entries, total: 0, stored: 0, is_read: false, notes })
     };
     Found {
         offers: (0..MOST_OFFERS).map_while(offer).collect(),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::service::{Checks, Source, SourceFields};
 
 /// All fields with what people call them.
-pub(super) const FIELDS: [(&str, &str); 13] = [
+pub(super) const FIELDS: [(&str, &str); 14] = [
     ("url", "URL"),
     ("kind", "Kind"),
     ("name", "Name"),
@@ -19,6 +19,7 @@ pub(super) const FIELDS: [(&str, &str); 13] = [
     ("article_selector", "Article selector"),
     ("ignore_selector", "Ignore selector"),
     ("policy", "Policy"),
+    ("duplicates", "Duplicates"),
     ("full_content", "Full content"),
     ("backfill", "Old entries at the first poll"),
     ("ignore_robots", "Do not ask robots.txt"),
@@ -56,6 +57,7 @@ impl Values {
             ("article_selector", text(&settings.article_selector)),
             ("ignore_selector", text(&settings.ignore_selector)),
             ("policy", text(&settings.policy)),
+            ("duplicates", settings.duplicates.map(|rule| rule.name().to_owned()).unwrap_or_default()),
             ("full_content", flag(settings.full_content)),
             ("backfill", flag(settings.backfill)),
             ("ignore_robots", flag(settings.ignore_robots)),

@@ -23,6 +23,7 @@ pub(super) fn cleanup(now: Time) -> Cleanup {
         polls_before: now - Span::from_days(30),
         polls_per_source: 2000,
         activity_before: now,
+        pages_before: now - Span::from_days(90),
         events_before: now - Span::from_days(7),
         batch: 100,
     }

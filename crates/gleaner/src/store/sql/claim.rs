@@ -26,7 +26,8 @@ pub(super) const NEXT_DUE: &str = "(SELECT CASE \
         ELSE m.due END \
     FROM (SELECT MIN(w.due) AS due FROM ( \
         SELECT MIN(next_poll_at) AS due FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL \
-        UNION ALL SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id) w) m)";
+        UNION ALL SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id \
+            AND next_try_at IS NOT NULL) w) m)";
 
 #[async_trait]
 impl Work for Sql {
@@ -122,6 +123,12 @@ impl Work for Sql {
         })
         .await
     }
+
+    async fn retry_pages(&self, source_id: i64, now: Time) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let retried = super::pages::retry(&mut tx, source_id, now).await;
+        self.end(tx, retried).await
+    }
 }
 
 /// Ends leases where all went well before.
@@ -166,7 +173,7 @@ pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
 pub(super) fn due_articles(hosts: &[i64], request: &ClaimRequest) -> Query {
     let mut query = Query::new(
         "SELECT d.id, d.source_id, d.host_id, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
-             s.ignore_robots FROM (SELECT *, \
+             s.ignore_robots, s.url AS source_url, s.secret FROM (SELECT *, \
              ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at, id) AS place \
          FROM article_work WHERE next_try_at <= ",
     );
@@ -264,6 +271,8 @@ fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
         kind: kind(row)?,
         poll_delay: poll_delay(row)?,
         ignore_robots: row.try_get("ignore_robots")?,
+        source_url: row.try_get("source_url")?,
+        secret: row.try_get("secret")?,
     })
 }
 

@@ -127,6 +127,8 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("claim their pages", due_articles(&hosts, &request)),
         ("known entries", known),
         ("posts to clean up", old),
+        ("pages to clean up", super::pages::old(Time::from_millis(0), 100)),
+        ("list a source's pages", super::pages::list(1, None, None, 50)),
         ("list sources", super::sources::list(select_listed(), &all, Some(1000), 50)),
         ("list a collection's sources", super::sources::list(select_listed(), &collection, Some(1000), 50)),
         ("list sources of a kind", super::sources::list(select_listed(), &kind, Some(1000), 50)),
@@ -167,9 +169,10 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     super::activity::forget(tx, cleanup.activity_before).await?;
     cleaned.events = delete_events(tx, cleanup.events_before, batch).await?;
     cleaned.deliveries = trim_deliveries(tx, cleanup.events_before, batch).await?;
+    cleaned.pages = super::pages::clean_up(tx, cleanup.pages_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
-    let Cleaned { articles, posts, seen, polls, events, deliveries, .. } = cleaned;
-    cleaned.more = [articles, posts, seen, polls, events, deliveries].into_iter().any(full);
+    let Cleaned { articles, posts, seen, polls, events, deliveries, pages, .. } = cleaned;
+    cleaned.more = [articles, posts, seen, polls, events, deliveries, pages].into_iter().any(full);
     Ok(cleaned)
 }
 

@@ -34,9 +34,11 @@ pub(super) async fn show(args: &Args, context: &mut Context<'_>) -> Result<(), F
         source.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
     let known =
         |field: &String| !source[field.as_str()].is_null() && !source[field.as_str()].eq(&Value::from(""));
+    // Most sources have no article pages.
+    let counts_nothing = |field: &String| field.starts_with("pages_") && source[field.as_str()] == 0;
     let lines: Vec<Vec<String>> = fields
         .iter()
-        .filter(|field| known(field))
+        .filter(|field| known(field) && !counts_nothing(field))
         .map(|field| {
             let value = match field.as_str() {
                 "suspect" => {

@@ -3,6 +3,7 @@
 //! A page that fails is tried again, and given up in the end; a person can retry it then. Nothing of it is held against
 //! its source, but a source all of whose latest pages failed is suspect.
 
+use gleaner_core::classify::Fault;
 use gleaner_core::elsewhere::Advertised;
 use gleaner_core::follow::{PageToFetch, retry, skipped_by_age};
 use gleaner_core::identity::{Filter, Skipped, believable};
@@ -10,6 +11,7 @@ use gleaner_core::judgement::HostMemory;
 use gleaner_core::outcome::Failure;
 use gleaner_core::post::{NewPost, content_hash};
 use gleaner_core::source::Kind;
+use gleaner_core::suspect::{Look, Sight, Wanted, look};
 use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use tokio::sync::SemaphorePermit;
@@ -31,6 +33,9 @@ use crate::store::{
 
 /// A page whose host or whose worker is in trouble is tried again after this, if they are well by then.
 const EXCUSED: Span = Span::from_mins(5);
+
+/// A page whose source is disabled is looked at again after this.
+const DISABLED: Span = Span::from_days(1);
 
 /// A post as far as the index or the feed knows it, kept until its page is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +101,11 @@ pub(super) async fn article(
     memory: &mut HostMemory,
     work: ArticleWork,
 ) -> Shared<Polled> {
+    if !work.enabled {
+        drop(permit);
+        let (at, error) = (inner.cx.clock.now() + DISABLED, "not fetched: its source is disabled".to_owned());
+        return record(inner, turn, &work, ArticleOutcome::Retry { at, error, counts: false }).await;
+    }
     let asking = Box::pin(async {
         if work.entry_key == NewArticleWork::SITE {
             Fetched::Site(caught(elsewhere::look(inner, &work, turn.many)).await)
@@ -159,6 +169,12 @@ async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreErr
         Some(at) => ArticleOutcome::Retry { at, error, counts: true },
         None => ArticleOutcome::GivenUp { error },
     };
+    record(inner, turn, work, outcome).await
+}
+
+/// Records what becomes of a page whose host was not asked, or whose answer cannot be kept.
+async fn record(inner: &Inner, turn: Turn, work: &ArticleWork, outcome: ArticleOutcome) -> Shared<Polled> {
+    let now = inner.cx.clock.now();
     let release = turn.release(false, Span::ZERO, None, now);
     let released = release.is_some();
     let commit = ArticleCommit {
@@ -176,10 +192,8 @@ async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreErr
 }
 
 async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Result<Article, Failure> {
-    let url = Url::parse(&work.url).map_err(|error| {
-        gleaner_core::classify::Fault::Blocked(format!("'{}' is no URL: {error}", work.url))
-            .into_failure(None)
-    })?;
+    let url = Url::parse(&work.url)
+        .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", work.url)).into_failure(None))?;
     let now = inner.cx.clock.now();
     if !work.ignore_robots && work.kind != Kind::Feed {
         inner.cx.fetcher.allowed(&url, now).await?;
@@ -192,9 +206,32 @@ async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Res
     off_the_threads(inner, move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
         page.html()?;
-        Ok(extract(&page))
+        let article = extract(&page);
+        match wall(&page, &article, now) {
+            Some(evidence) => Err(Fault::Unreadable(format!("it is no article: {evidence}"))),
+            None => Ok(article),
+        }
     })
     .await
+}
+
+/// What gives a page away as a wall that asks to log in or to prove that one is human, or as a parked domain.
+fn wall(page: &Page<'_>, article: &Article, now: Time) -> Option<String> {
+    let looked_at = Look {
+        wanted: Wanted::Page,
+        html: true,
+        bytes: page.body.len() as u64,
+        entries: 1,
+        entries_before: 1,
+        suspected: None,
+        rhythm: None,
+        title: article.title.as_deref().unwrap_or_default(),
+        text: &article.text,
+    };
+    match look(&looked_at, now) {
+        Sight::Wrong(suspect) => Some(suspect.evidence),
+        Sight::Fine | Sight::Nothing => None,
+    }
 }
 
 /// The event of a page that is given up.

@@ -300,6 +300,8 @@ pub struct ArticleWork {
     pub source_url: String,
     /// The credentials of its source, encrypted.
     pub secret: Option<Vec<u8>>,
+    /// Whether its source is enabled.
+    pub enabled: bool,
 }
 
 /// What became of a page.

@@ -22,6 +22,8 @@ on_both!(
     full_content_is_a_post_at_once_and_replaced_by_its_page,
     a_changed_entry_of_full_content_is_fetched_again,
     a_retry_after_of_a_page_is_a_floor,
+    a_wall_is_no_article,
+    pages_of_a_disabled_source_are_not_fetched,
 );
 
 /// Events of these types, oldest first, as type and payload.
@@ -269,4 +271,44 @@ async fn a_retry_after_of_a_page_is_a_floor(db: Database) {
     world.advance(Span::from_hours(2));
     world.poll_due().await;
     assert_eq!(world.requests(&list[0]), 2);
+}
+
+async fn a_wall_is_no_article(db: Database) {
+    let mut world = World::new(db, &["source.poll_interval_minutes=1440"]).await;
+    let list = paths(0..3);
+    world.answer("/", index(&list));
+    list.iter().for_each(|path| world.answer(path, article(path, path)));
+    let wall = "<html><title>Just a moment...</title><p>Verify you are human by completing the action below.</p></html>";
+    world.answer(&list[1], Answer::body(wall));
+    let id = world.add_with("a.test", "/", kind(Kind::Watchlist)).await;
+    world.poll_due().await;
+    assert_eq!((world.posts(id).await.len(), world.source(id).await.pages.failed), (2, 1));
+    let page = world.service().waiting_pages(id, None, None, 10).await.unwrap().remove(0);
+    assert!(page.error.as_deref().unwrap().contains("just a moment"), "{page:?}");
+    world.answer(&list[1], article("It is there", "After all"));
+    world.advance(Span::from_hours(2));
+    world.poll_due().await;
+    assert_eq!(world.posts(id).await.len(), 3, "and once it lets us in, its page is a post");
+}
+
+async fn pages_of_a_disabled_source_are_not_fetched(db: Database) {
+    let mut world = World::new(db, &["source.poll_interval_minutes=1440"]).await;
+    let list = paths(0..3);
+    world.answer("/", index(&list));
+    list.iter().for_each(|path| world.answer(path, Answer::Status(500)));
+    let id = world.add_with("a.test", "/", kind(Kind::Watchlist)).await;
+    world.poll_due().await;
+    world.service().set_enabled(id, false).await.unwrap();
+    list.iter().for_each(|path| world.answer(path, article(path, path)));
+    for _ in 0..5 {
+        world.advance(Span::from_hours(30));
+        world.poll_due().await;
+    }
+    assert!(list.iter().all(|path| world.requests(path) == 1));
+    world.service().set_enabled(id, true).await.unwrap();
+    for _ in 0..2 {
+        world.advance(Span::from_hours(30));
+        world.poll_due().await;
+    }
+    assert_eq!(world.posts(id).await.len(), 3, "nothing is lost by it");
 }

@@ -173,13 +173,14 @@ pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
 pub(super) fn due_articles(hosts: &[i64], request: &ClaimRequest) -> Query {
     let mut query = Query::new(
         "SELECT d.id, d.source_id, d.host_id, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
-             s.ignore_robots, s.url AS source_url, s.secret FROM (SELECT *, \
+             s.ignore_robots, s.url AS source_url, s.secret, t.enabled FROM (SELECT *, \
              ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at, id) AS place \
          FROM article_work WHERE next_try_at <= ",
     );
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
-    query.push(") d JOIN sources s ON s.id = d.source_id WHERE place <= ");
+    query.push(") d JOIN sources s ON s.id = d.source_id JOIN source_state t ON t.source_id = d.source_id ");
+    query.push("WHERE place <= ");
     query.push_bind(i64::from(request.per_host)).push(" ORDER BY d.host_id, d.place");
     query
 }
@@ -273,6 +274,7 @@ fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
         ignore_robots: row.try_get("ignore_robots")?,
         source_url: row.try_get("source_url")?,
         secret: row.try_get("secret")?,
+        enabled: row.try_get("enabled")?,
     })
 }
 

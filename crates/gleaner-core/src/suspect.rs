@@ -84,6 +84,8 @@ pub enum Reason {
     Parked,
     /// A page where there was a feed.
     BecameHtml,
+    /// The latest article pages all failed.
+    PagesFailing,
 }
 
 /// Something seems to be wrong, though no poll says so.
@@ -125,6 +127,42 @@ pub enum Change {
     Suspected(Suspected),
     /// It is suspected of nothing any more.
     Cleared,
+}
+
+/// How many of the latest article pages must all have failed for their source to be suspect.
+pub const FAILED_PAGES: u32 = 10;
+
+/// The latest article pages of a source: how many in a row could not be fetched, and the suspicion that follows from
+/// it. It is kept apart from what documents show, so that an index that can be read does not end it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PageRun {
+    /// Pages in a row whose first fetch failed.
+    pub failed: u32,
+    /// The suspicion, once there are [`FAILED_PAGES`] of them.
+    pub suspected: Option<Suspected>,
+}
+
+impl PageRun {
+    /// Counts a page that was fetched: it ends the run and the suspicion.
+    pub fn fetched(&mut self) -> Option<Change> {
+        self.failed = 0;
+        self.suspected.take().map(|_| Change::Cleared)
+    }
+
+    /// Counts the first failure of a page; later failures of the same page are not counted.
+    pub fn failed(&mut self, url: &str, error: &str, now: Time) -> Option<Change> {
+        self.failed = self.failed.saturating_add(1);
+        if self.failed < FAILED_PAGES || self.suspected.is_some() {
+            return None;
+        }
+        let evidence = format!(
+            "none of the latest {} article pages could be fetched; the last one, {url}: {error}",
+            self.failed
+        );
+        let suspected = Suspected { reason: Reason::PagesFailing, evidence, since: now };
+        self.suspected = Some(suspected.clone());
+        Some(Change::Suspected(suspected))
+    }
 }
 
 /// Words that give a page away, in lower case.
@@ -181,6 +219,19 @@ impl Reason {
             Self::BotWall => "bot_wall",
             Self::Parked => "parked",
             Self::BecameHtml => "became_html",
+            Self::PagesFailing => "pages_failing",
+        }
+    }
+
+    /// What ends the suspicion, for people.
+    pub const fn ends_by(self) -> &'static str {
+        match self {
+            Self::PagesFailing => {
+                "One article page that can be fetched ends the suspicion; nothing is held against the source."
+            }
+            _ => {
+                "A document in which nothing seems to be wrong ends the suspicion; nothing is held against it."
+            }
         }
     }
 
@@ -205,6 +256,10 @@ impl Reason {
                  delete it."
             }
             Self::BecameHtml => "Look on its site for the feed's new address, and correct its URL.",
+            Self::PagesFailing => {
+                "Its index or feed can be read, but the pages it links to cannot: open one of them, correct the \
+                 selector or the credentials, or set fetch.contact; then retry the pages that were given up."
+            }
         }
     }
 }
@@ -407,6 +462,25 @@ mod tests {
         let ended = Sight::Fine.change(Some(&was), now()).unwrap();
         assert_eq!((ended.name(), ended.suspected()), ("source.cleared", None));
         assert_eq!(Sight::Fine.change(None, now()), None);
+    }
+
+    #[test]
+    fn ten_failed_pages_in_a_row_are_suspect_until_one_is_fetched() {
+        let mut run = PageRun::default();
+        let failed = |run: &mut PageRun| run.failed("https://a.example/1", "403 Forbidden", now());
+        (0..9).for_each(|_| assert_eq!(failed(&mut run), None));
+        assert_eq!(run.fetched(), None, "it was not suspect yet");
+        (0..9).for_each(|_| assert_eq!(failed(&mut run), None, "the run began anew"));
+        let Some(Change::Suspected(begun)) = failed(&mut run) else { panic!("the tenth") };
+        assert_eq!(begun.reason, Reason::PagesFailing);
+        assert_eq!(
+            begun.evidence,
+            "none of the latest 10 article pages could be fetched; the last one, https://a.example/1: 403 Forbidden"
+        );
+        assert_eq!(failed(&mut run), None, "reported once");
+        assert_eq!((run.failed, run.suspected.as_ref()), (11, Some(&begun)));
+        assert_eq!(run.fetched(), Some(Change::Cleared));
+        assert_eq!(run, PageRun::default());
     }
 
     #[test]

@@ -139,6 +139,7 @@ fn cleanup() -> Cleanup {
         polls_before: old,
         polls_per_source: 500,
         activity_before: old,
+        pages_before: old,
         events_before: old,
         batch: STEP,
     }

@@ -122,13 +122,20 @@ CREATE TABLE source_state (
     habit_class          BIGINT,
     quiet_poll_id        BIGINT,
     suspect              TEXT,
+    -- Article pages by state, and how many of the latest failed in a row. What follows from that is kept apart from suspect,
+    -- so that an index that can be read does not end it.
+    pages_waiting        BIGINT  NOT NULL DEFAULT 0,
+    pages_failed         BIGINT  NOT NULL DEFAULT 0,
+    pages_given_up       BIGINT  NOT NULL DEFAULT 0,
+    pages_failed_run     BIGINT  NOT NULL DEFAULT 0,
+    pages_suspect        TEXT,
     -- Of a dead feed: when its site was looked at, and what that advertises, as JSON.
     elsewhere            TEXT
 );
 CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
 CREATE INDEX source_state_status ON source_state (status, source_id);
 -- Those that answer and yet seem to be wrong, which are few.
-CREATE INDEX source_state_suspect ON source_state (source_id) WHERE suspect IS NOT NULL;
+CREATE INDEX source_state_suspect ON source_state (source_id) WHERE suspect IS NOT NULL OR pages_suspect IS NOT NULL;
 -- How many sources of each class share what the interval auto may ask.
 CREATE INDEX source_state_habit ON source_state (habit_class, status) WHERE habit_class IS NOT NULL;
 
@@ -151,6 +158,8 @@ CREATE TABLE posts (
     updated_at   BIGINT  NOT NULL,
     body         TEXT    NOT NULL,
     raw_content  TEXT,
+    -- Its text is that of its page, not what the feed says.
+    from_page    BOOLEAN NOT NULL DEFAULT FALSE,
     UNIQUE (source_id, entry_key)
 );
 CREATE UNIQUE INDEX posts_unique_text ON posts (source_id, content_hash) WHERE unique_text;
@@ -194,7 +203,12 @@ CREATE TABLE polls (
     -- Why the failure does not count against the source, where it does not.
     excused       TEXT,
     -- The id of the host incident or network outage.
-    excused_by    TEXT
+    excused_by    TEXT,
+    -- Article pages that the poll queued, and what came of them.
+    pages          BIGINT NOT NULL DEFAULT 0,
+    pages_fetched  BIGINT NOT NULL DEFAULT 0,
+    pages_failed   BIGINT NOT NULL DEFAULT 0,
+    pages_given_up BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX polls_source ON polls (source_id, id);
 
@@ -226,7 +240,7 @@ CREATE TABLE article_posts (
 ) WITHOUT ROWID;
 CREATE INDEX article_posts_post ON article_posts (post_id);
 
--- Pages still to be fetched for a source's entries, as work of the page's own host.
+-- Pages still to be fetched for a source's entries, as work of the page's own host, and those that were given up.
 CREATE TABLE article_work (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     source_id   BIGINT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
@@ -234,13 +248,19 @@ CREATE TABLE article_work (
     entry_key   BIGINT NOT NULL,
     url         TEXT   NOT NULL,
     draft       TEXT   NOT NULL,
+    -- waiting or given_up.
+    state       TEXT   NOT NULL DEFAULT 'waiting',
     tries       BIGINT NOT NULL,
-    next_try_at BIGINT NOT NULL,
+    next_try_at BIGINT,
     last_error  TEXT,
+    failed_at   BIGINT,
+    -- The poll that queued it, whose row may be gone.
+    poll_id     BIGINT,
     created_at  BIGINT NOT NULL,
     UNIQUE (source_id, entry_key)
 );
-CREATE INDEX article_work_due ON article_work (host_id, next_try_at);
+CREATE INDEX article_work_due ON article_work (host_id, next_try_at) WHERE next_try_at IS NOT NULL;
+CREATE INDEX article_work_given_up ON article_work (failed_at) WHERE state = 'given_up';
 
 -- seq is given after the commit, by one dispatcher: ids commit out of order, and a resumed stream would skip.
 CREATE TABLE outbox (

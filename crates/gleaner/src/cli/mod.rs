@@ -23,6 +23,7 @@ mod links;
 mod list;
 mod load;
 mod manage;
+mod pages;
 mod paint;
 mod policy;
 mod poll;
@@ -125,6 +126,8 @@ enum Command {
     Poll(poll::Args),
     /// List posts, or show one
     Posts(posts::Args),
+    /// List a source's article pages that wait, failed or were given up, or retry those
+    Pages(pages::Args),
     /// Explain why a source is where it is, and what would change it
     Explain(explain::Args),
     /// List what happened, or follow it as it happens
@@ -240,6 +243,7 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
         Command::Show(args) => explain::show(args, context).await,
         Command::Poll(args) => poll::run(args, context).await,
         Command::Posts(args) => posts::run(args, context).await,
+        Command::Pages(args) => pages::run(args, context).await,
         Command::Events(args) => events::run(args, context).await,
         Command::Workers(args) => workers::run(args, context).await,
         Command::Explain(args) => explain::explain(args, context).await,

@@ -99,5 +99,10 @@ fn words(url: &str, poll: &Value) -> String {
         Some("not_modified") => "not modified".to_owned(),
         _ => format!("{} new, {} changed", text(poll, "new_posts"), text(poll, "updated_posts")),
     };
+    let ended = match poll["pages"].as_i64().unwrap_or(0) {
+        0 => ended,
+        1 => format!("{ended}, 1 article page to fetch"),
+        pages => format!("{ended}, {pages} article pages to fetch"),
+    };
     shortened(&format!("{url}: {ended}"), 1000)
 }

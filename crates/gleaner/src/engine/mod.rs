@@ -41,7 +41,7 @@ use gleaner_core::source::{Duplicates, Kind};
 use gleaner_core::time::Span;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-pub use attempt::{Reader, Readers, Redirect};
+pub use attempt::{Reader, Readers, observed_redirect};
 pub use auto::scale as auto_scale;
 pub use credential::{X, of_source as credential_of, seal_credential, seal_key};
 pub use delivery::seal_webhook_secret;

@@ -11,7 +11,7 @@ use gleaner_core::outcome::{Level, Outcome};
 use gleaner_core::pacing::Success;
 use gleaner_core::schedule::{HostState, Situation, answered_quickly};
 use gleaner_core::source::Duplicates;
-use gleaner_core::suspect::Sight;
+use gleaner_core::suspect::{Change, Sight};
 use gleaner_core::time::{Span, Time};
 
 use super::attempt::{Attempt, attempt};
@@ -20,7 +20,7 @@ use super::{Context, Inner, Place, article, elsewhere, judged};
 use crate::config::registrable;
 use crate::log::Shown;
 use crate::metrics::add;
-use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source, StoreError};
+use crate::store::{Commit, Committed, Lease, Move, NewEvent, PollRecord, Release, Source, StoreError};
 
 /// A source's turn, among what is due of its host.
 #[derive(Clone, Copy)]
@@ -112,6 +112,7 @@ pub(super) async fn poll(
     let (released, resume_over) = (release.is_some(), verdict.resume_over);
     let told = Told::of(&inner.cx, &source, &attempt, &verdict);
     let commit = commit(inner, turn.lease, &source, attempt, verdict, memory, now);
+    let moved = commit.moved.clone();
     let recorded = inner.recorder.commit(commit, release).await;
     drop(guard);
     let committed = match recorded.await {
@@ -128,6 +129,9 @@ pub(super) async fn poll(
             add(&metrics.posts_new, new.len() as u64);
             add(&metrics.posts_updated, changed.len() as u64);
             told.log(&source, new.len(), changed.len());
+            if let Some(moved) = moved {
+                log_move(inner, &source, &moved).await;
+            }
         }
         Committed::Discarded => {
             *memory = before;
@@ -135,6 +139,21 @@ pub(super) async fn poll(
         }
     }
     Ok(Polled { released, stored, quick })
+}
+
+/// Logs whether a source that was to move did, which its collection may have refused.
+async fn log_move(inner: &Inner, source: &Source, moved: &Move) {
+    let (from, to) = (Shown(&moved.from), Shown(&moved.url));
+    match inner.cx.store.source(source.id).await {
+        Ok(now) if now.settings.url == moved.url => {
+            tracing::info!(url = %to, %from, %to, reason = moved.reason, "source moved");
+        }
+        Ok(_) if moved.redirect.taken_by.is_none() => {
+            tracing::warn!(url = %from, %from, %to, "source not moved: its collection has the new URL already");
+        }
+        // It was refused before, or is deleted by now.
+        Ok(_) | Err(_) => {}
+    }
 }
 
 /// The database takes other polls, but not this one. Only that is recorded, as a failure of ours: else it would be
@@ -235,7 +254,11 @@ fn commit(
     let sight = if excused.is_some() { Sight::Nothing } else { attempt.sight };
     let suspect = sight.change(source.suspect.as_ref(), now);
     let told = |change| NewEvent::of_suspicion(source.id, &source.settings.url, change);
-    events.extend(suspect.as_ref().map(told));
+    events.extend(match (&suspect, &source.pages_suspect) {
+        // It still is suspect, because its pages fail.
+        (Some(Change::Cleared), Some(pages)) => Some(told(&Change::Suspected(pages.clone()))),
+        (suspect, _) => suspect.as_ref().map(told),
+    });
     Commit {
         lease,
         source_id: source.id,

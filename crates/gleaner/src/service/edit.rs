@@ -99,8 +99,12 @@ impl By<'_> {
             None => edit,
         };
         // What was seen is not what is looked at from now on.
-        if edit.forget && source.suspect.is_some() {
+        if edit.forget && (source.suspect.is_some() || source.pages_suspect.is_some()) {
             edit.events.push(NewEvent::of_suspicion(source.id, &edit.settings.url, &Change::Cleared));
+        }
+        if was.url != edit.settings.url {
+            let reason = "a person changed its URL";
+            edit.events.push(NewEvent::of_move(source.id, &was.url, &edit.settings.url, reason));
         }
         edit
     }

@@ -140,6 +140,7 @@ fn event_item(told: &Told) -> FeedItem {
     let name = named.clone().or_else(|| text("name").map(str::to_owned)).unwrap_or_else(|| "it".to_owned());
     let host = text("host").unwrap_or("a host");
     let reason = text("reason").or(text("error")).unwrap_or("no reason is known");
+    let field = |key: &str| text(key).unwrap_or("an unknown URL").to_owned();
     let title = match told.kind.as_str() {
         "source.failing" => format!("{name} fails: {reason}"),
         "source.quarantined" => format!("{name} was set aside: {reason}"),
@@ -148,7 +149,10 @@ fn event_item(told: &Told) -> FeedItem {
         "source.enabled" => format!("{name} was enabled"),
         "source.dormant" => format!("{name} has failed for so long that a person should look: {reason}"),
         "source.suspect" => format!("{name} answers, but something seems to be wrong: {reason}"),
-        "source.proposal" => format!("{name} is dead, and {reason}"),
+        "source.proposal" => format!("{name} may have another address: {reason}"),
+        "source.moved" => format!("{name} has moved from {} to {}: {reason}", field("from"), field("to")),
+        "source.move_refused" => format!("{name} was not moved: {reason}"),
+        "page.given_up" => format!("A page of {name} was given up: {reason}"),
         "source.cleared" => format!("{name} is suspected of nothing any more"),
         "source.excused" => format!("{name} was not to blame: {reason}"),
         "host.down" | "host.back" | "host.given_up" | "host.paced" => format!("{host} {reason}"),

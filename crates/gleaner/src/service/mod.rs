@@ -4,6 +4,7 @@
 
 mod access;
 mod actor;
+mod article_pages;
 mod backup;
 mod bulk;
 mod content;
@@ -50,12 +51,13 @@ use std::time::Duration;
 use gleaner_core::time::Time;
 use tokio::sync::Notify;
 
-pub use crate::engine::{Redirect, Told, ToldSource};
+pub use crate::engine::{Told, ToldSource, observed_redirect};
 pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
-    NewArticle, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted, Source, SourceFilter, SourceName,
-    SourceOrder, StoreError, Stream, Text, Token, TokenKind, Turn, User, Webhook, Worker,
+    NewArticle, NewEvent, Place, Poll, PollPages, Post, PostFilter, Repeated, Sorted, Source, SourceFilter,
+    SourceName, SourceOrder, StoreError, Stream, Text, Token, TokenKind, Turn, User, WaitingPage, Webhook,
+    Worker,
 };
 pub use access::{Granted, Login};
 pub use actor::{Actor, Scope};

@@ -141,6 +141,9 @@ fn listed<'a>(row: &'a Row<'a>) -> Result<Listed<'a>> {
         version: row.number()?,
         suspect: row.json(|text| serde_json::from_str(text))?,
         elsewhere: row.json(|text| serde_json::from_str(text))?,
+        pages_waiting: row.number()?,
+        pages_failed: row.number()?,
+        pages_given_up: row.number()?,
         health: row.json(|text| packed::health(&mut serde_json::Deserializer::from_str(text)))?.flatten(),
     })
 }
@@ -156,7 +159,7 @@ mod tests {
         let columns = |url: &str| {
             format!(
                 "SELECT 7, {url}, 'feed', NULL, 1, NULL, 30, NULL, NULL, 0, 1, NULL, NULL, NULL, NULL, NULL, 5, 6, \
-                 'host', 2, NULL, NULL, NULL WHERE ?1 = 0"
+                 'host', 2, NULL, NULL, 0, 0, 0, NULL WHERE ?1 = 0"
             )
         };
         let in_place = InPlace::new(path.clone());

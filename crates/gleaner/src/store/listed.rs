@@ -74,6 +74,12 @@ pub struct Listed<'a> {
     /// Of a dead feed: where it may be now.
     #[serde(deserialize_with = "elsewhere")]
     pub elsewhere: Option<Elsewhere>,
+    /// Article pages that were not fetched yet.
+    pub pages_waiting: i64,
+    /// Article pages that failed and are tried again.
+    pub pages_failed: i64,
+    /// Article pages that were given up.
+    pub pages_given_up: i64,
     /// What is held against it; none: all is well.
     #[serde(deserialize_with = "health")]
     pub health: Option<Health>,
@@ -91,7 +97,8 @@ impl From<String> for Text<'_> {
 
 impl From<Source> for Listed<'_> {
     fn from(source: Source) -> Self {
-        let Source { id, settings, health, next_poll_at, suspect, elsewhere, host, version, .. } = source;
+        let Source { id, settings, health, next_poll_at, suspect, pages_suspect, pages, .. } = source;
+        let Source { elsewhere, host, version, .. } = source;
         let (created_at, updated_at) = (source.created_at, source.updated_at);
         Self {
             id,
@@ -114,8 +121,11 @@ impl From<Source> for Listed<'_> {
             updated_at,
             host: host.into(),
             version,
-            suspect,
+            suspect: suspect.or(pages_suspect),
             elsewhere,
+            pages_waiting: pages.waiting.into(),
+            pages_failed: pages.failed.into(),
+            pages_given_up: pages.given_up.into(),
             health: Some(health),
         }
     }

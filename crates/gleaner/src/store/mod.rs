@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use gleaner_core::follow::PageState;
 use gleaner_core::health::Status;
 use gleaner_core::identity::Seen;
 use gleaner_core::judgement::HostMemory;
@@ -95,6 +96,9 @@ pub trait Work: Send + Sync {
         commits: &[ArticleCommit],
         releases: &[Release],
     ) -> Result<Vec<Committed>>;
+
+    /// Makes a source's given-up article pages due, with all their tries before them; returns how many.
+    async fn retry_pages(&self, source_id: i64, now: Time) -> Result<u64>;
 }
 
 /// Sources.
@@ -185,6 +189,18 @@ pub trait Content: Send + Sync {
 
     /// A source's history, newest first, before that row.
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>>;
+
+    /// A source's article pages that wait, failed or were given up, by id, after that one; of one state, or of all.
+    async fn waiting_pages(
+        &self,
+        source_id: i64,
+        state: Option<PageState>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<WaitingPage>>;
+
+    /// The latest failure of a source's article pages, as page and error.
+    async fn latest_page_failure(&self, source_id: i64) -> Result<Option<(String, String)>>;
 
     /// When posts of a source were stored since then, and how many each time, the latest first.
     async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>>;

@@ -1,6 +1,7 @@
 //! Sources from lines of JSON, as `sql/packed.rs` has both databases write them.
 
 use gleaner_core::elsewhere::Elsewhere;
+use gleaner_core::follow::PageCounts;
 use gleaner_core::health::{CountedRun, Disabled, Failing, Health, Quarantine};
 use gleaner_core::outcome::{Cause, ErrorKind, UnknownKind};
 use gleaner_core::schedule::Hints;
@@ -58,6 +59,11 @@ struct Packed {
     suspect: Option<Suspected>,
     #[serde(deserialize_with = "elsewhere")]
     elsewhere: Option<Elsewhere>,
+    #[serde(deserialize_with = "suspected")]
+    pages_suspect: Option<Suspected>,
+    pages_waiting: i64,
+    pages_failed: i64,
+    pages_given_up: i64,
     host: String,
     slot: u32,
     #[serde(deserialize_with = "health")]
@@ -179,6 +185,12 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
             }),
         },
         suspect: packed.suspect,
+        pages_suspect: packed.pages_suspect,
+        pages: PageCounts {
+            waiting: count(packed.pages_waiting),
+            failed: count(packed.pages_failed),
+            given_up: count(packed.pages_given_up),
+        },
         elsewhere: packed.elsewhere,
         host: packed.host,
         slot: packed.slot,
@@ -228,6 +240,6 @@ fn time(stored: Option<i64>) -> Option<Time> {
     stored.map(Time::from_millis)
 }
 
-fn count(stored: i64) -> u32 {
+pub(super) fn count(stored: i64) -> u32 {
     u32::try_from(stored.max(0)).unwrap_or(u32::MAX)
 }

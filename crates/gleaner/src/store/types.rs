@@ -2,6 +2,7 @@
 
 use gleaner_core::adaptive::Habit;
 use gleaner_core::elsewhere::{Elsewhere, Proposal};
+use gleaner_core::follow::PageCounts;
 use gleaner_core::health::{Decision, Health, Status, StatusEvent};
 use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
@@ -10,6 +11,8 @@ use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::{Change, Suspected};
 use gleaner_core::time::{Span, Time};
+
+use super::ArticleWork;
 
 /// What a person says about a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,6 +126,10 @@ pub struct Source {
     pub memory: Memory,
     /// What it is suspected of, though it answers.
     pub suspect: Option<Suspected>,
+    /// What it is suspected of, because its article pages fail.
+    pub pages_suspect: Option<Suspected>,
+    /// Its article pages that wait, failed or were given up.
+    pub pages: PageCounts,
     /// Of a dead feed: where it may be now.
     pub elsewhere: Option<Elsewhere>,
     /// The name of its host.
@@ -294,6 +301,39 @@ impl NewEvent {
         }
     }
 
+    /// A source's URL has changed.
+    pub fn of_move(source_id: i64, from: &str, to: &str, reason: &str) -> NewEvent {
+        let payload = serde_json::json!({ "url": to, "from": from, "to": to, "reason": reason });
+        NewEvent { kind: "source.moved".to_owned(), source_id: Some(source_id), payload: payload.to_string() }
+    }
+
+    /// A source cannot move, since another source of its collection has the new URL.
+    pub fn of_refused_move(source_id: i64, from: &str, to: &str, taken_by: i64) -> NewEvent {
+        let reason = format!(
+            "it is redirected for good to {to}, which source {taken_by} of its collection has already"
+        );
+        let payload = serde_json::json!({ "url": from, "from": from, "to": to, "taken_by": taken_by, "reason": reason });
+        NewEvent {
+            kind: "source.move_refused".to_owned(),
+            source_id: Some(source_id),
+            payload: payload.to_string(),
+        }
+    }
+
+    /// An article page was given up.
+    pub fn of_given_up_page(work: &ArticleWork, error: &str) -> NewEvent {
+        let tries = work.tries.saturating_add(1);
+        let reason = format!("the page {} was given up after {tries} tries: {error}", work.url);
+        let payload = serde_json::json!({
+            "url": work.source_url, "page": work.url, "error": error, "tries": tries, "reason": reason,
+        });
+        NewEvent {
+            kind: "page.given_up".to_owned(),
+            source_id: Some(work.source_id),
+            payload: payload.to_string(),
+        }
+    }
+
     /// What a suspicion that begins or ends tells the world.
     pub fn of_suspicion(source_id: i64, url: &str, change: &Change) -> NewEvent {
         let suspect = change.suspected();
@@ -358,6 +398,8 @@ pub struct Cleanup {
     pub polls_per_source: u32,
     /// Hours that are added up and began before.
     pub activity_before: Time,
+    /// Article pages that were given up before.
+    pub pages_before: Time,
     /// Events that were told before, and what became of telling them.
     pub events_before: Time,
     /// At most so many rows of each in one transaction.
@@ -379,6 +421,8 @@ pub struct Cleaned {
     pub events: u64,
     /// Rows of webhooks' logs.
     pub deliveries: u64,
+    /// Article pages that were given up.
+    pub pages: u64,
     /// Another batch is waiting.
     pub more: bool,
 }

@@ -1,6 +1,7 @@
 //! Due work, and what became of it: claims, commits, and pages to be fetched.
 
 use gleaner_core::elsewhere::Elsewhere;
+use gleaner_core::follow::PageState;
 use gleaner_core::health::Health;
 use gleaner_core::identity::{Seen, Skipped};
 use gleaner_core::incident::TakenBack;
@@ -8,6 +9,7 @@ use gleaner_core::judgement::{self, Excuse, HostMemory};
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::pacing::Success;
 use gleaner_core::post::NewPost;
+use gleaner_core::redirect::Redirect;
 use gleaner_core::source::Kind;
 use gleaner_core::suspect;
 use gleaner_core::time::{Span, Time};
@@ -184,6 +186,12 @@ pub struct Move {
     pub canonical_url: String,
     /// Who asks from now on.
     pub host: HostKey,
+    /// The URL before.
+    pub from: String,
+    /// Why, for people.
+    pub reason: String,
+    /// What was observed, to be kept where another source of the collection has the new URL.
+    pub redirect: Redirect,
 }
 
 /// What became of a commit.
@@ -240,8 +248,23 @@ pub struct Poll {
     pub new_posts: i64,
     /// Posts that changed.
     pub updated_posts: i64,
+    /// Article pages that it queued, and what has come of them so far.
+    pub pages: PollPages,
     /// The latest of them.
     pub record: PollRecord,
+}
+
+/// Article pages of one poll. New posts that come from them are among its new posts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PollPages {
+    /// How many it queued.
+    pub queued: i64,
+    /// How many of them were fetched.
+    pub fetched: i64,
+    /// How many failed and are tried again.
+    pub failed: i64,
+    /// How many were given up.
+    pub given_up: i64,
 }
 
 /// A page to be fetched for an entry.
@@ -257,6 +280,33 @@ pub struct NewArticleWork {
     pub draft: String,
     /// When it may first be fetched.
     pub next_try_at: Time,
+}
+
+impl NewArticleWork {
+    /// The entry key of work that is no entry's: a look at the site of a dead feed. Entries have another one, but by a
+    /// chance of 1 in 2^64.
+    pub const SITE: i64 = 0;
+}
+
+/// An article page that waits, failed or was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingPage {
+    /// Identifies the page among all.
+    pub id: i64,
+    /// Where it is.
+    pub url: String,
+    /// Where it stands.
+    pub state: PageState,
+    /// How often it was tried.
+    pub tries: i64,
+    /// Why the latest try failed.
+    pub error: Option<String>,
+    /// When the latest try failed.
+    pub failed_at: Option<Time>,
+    /// When it is tried next; none: it was given up.
+    pub next_try_at: Option<Time>,
+    /// When it was queued.
+    pub created_at: Time,
 }
 
 /// A page to be fetched, as stored.
@@ -280,6 +330,12 @@ pub struct ArticleWork {
     pub poll_delay: Option<Span>,
     /// Whether robots.txt is not asked.
     pub ignore_robots: bool,
+    /// The URL of its source.
+    pub source_url: String,
+    /// The credentials of its source, encrypted.
+    pub secret: Option<Vec<u8>>,
+    /// Whether its source is enabled.
+    pub enabled: bool,
 }
 
 /// What became of a page.
@@ -287,6 +343,15 @@ pub struct ArticleWork {
 pub enum ArticleOutcome {
     /// It is a post now.
     Post(Box<NewPost>),
+    /// Its text replaces that of its entry's post. Title, author and date are only filled in where the post has none.
+    Text {
+        /// The text.
+        post: Box<NewPost>,
+        /// Whether another text than before is a revision.
+        revises: bool,
+    },
+    /// It was fetched and changes nothing, for these reasons.
+    Unused(Skipped),
     /// It failed, and is tried again.
     Retry {
         /// When.
@@ -296,8 +361,13 @@ pub enum ArticleOutcome {
         /// Whether that was one of its tries; not where it was not its fault.
         counts: bool,
     },
-    /// It is given up; its entry stays seen.
-    GivenUp,
+    /// It is given up, and stays to be retried by a person; its entry stays seen.
+    GivenUp {
+        /// What happened.
+        error: String,
+    },
+    /// A look at a site that came to nothing.
+    Dropped,
     /// It was looked at for another feed, in place of a dead one.
     Looked {
         /// What is known now; kept if the feed is still dead.
@@ -314,6 +384,8 @@ pub struct ArticleCommit {
     pub lease: Lease,
     /// The work.
     pub work_id: i64,
+    /// The source it is for.
+    pub source_id: i64,
     /// When it ended.
     pub at: Time,
     /// The host is left alone until then.

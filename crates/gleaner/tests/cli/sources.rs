@@ -42,6 +42,35 @@ fn suspects_are_listed_and_explained(site: &Site) {
     assert!(told.contains("noticed:\n  Suspect since ") && told.contains("set fetch.contact"), "{told}");
 }
 
+/// Without a server, which would fetch them meanwhile.
+#[test]
+fn article_pages_are_listed_and_retried() {
+    let site = &Site::local();
+    let (_runtime, server) = web();
+    let links: String =
+        (0..3).map(|n| format!("<article><h2><a href=/p{n}>Story {n}</a></h2></article>")).collect();
+    server.on("/index", Reply::ok(links).header("Content-Type", "text/html"));
+    let url = server.url("/index").to_string();
+    site.run(&["add", "--kind", "watchlist", &url]).ok();
+    site.run(&["edit", "1", "--article-selector", "h2 a"]).ok();
+    assert_eq!(
+        site.run(&["pages", "1"]).ok(),
+        format!("{url}: no article pages wait, failed or were given up\n")
+    );
+    let polled = site.run(&["poll", "1", "--wait"]).ok();
+    assert!(polled.contains("0 new, 0 changed, 3 article pages to fetch"), "{polled}");
+    let listed = site.run(&["pages", "1"]).ok();
+    assert!(listed.contains("/p2") && listed.contains("waiting"), "{listed}");
+    assert_eq!(site.run(&["pages", "1", "--json"]).ok().lines().count(), 3);
+    assert_eq!(site.run(&["pages", "1", "--state", "given_up", "--json"]).ok(), "");
+    let shown = site.run(&["show", "1"]).ok();
+    assert!(shown.contains("pages_waiting") && !shown.contains("pages_failed"), "{shown}");
+    assert!(shown.contains("3 article pages: 0 fetched, 0 failed, 0 given up"), "{shown}");
+    let told = site.run(&["explain", "1"]).ok();
+    assert!(told.contains("Article pages: 3 waiting"), "{told}");
+    assert_eq!(site.run(&["pages", "1", "--retry"]).ok(), format!("{url}: 0 pages are fetched again\n"));
+}
+
 fn sources_are_added_changed_and_removed(site: &Site) {
     let (_runtime, server) = web();
     server.on("/feed", Reply::ok(FEED));

@@ -133,7 +133,11 @@ async fn seed_policies_are_not_judged_by_default(db: Database) {
         for (done, gap) in (1..).zip(gaps) {
             for id in &ids {
                 let source = world.source(*id).await;
-                assert_eq!((source.health.status(), world.failures(*id).await), (Status::Failing, done), "{policy}");
+                assert_eq!(
+                    (source.health.status(), world.failures(*id).await),
+                    (Status::Failing, done),
+                    "{policy}"
+                );
                 assert_eq!(source.next_poll_at, Some(world.now() + gap), "{policy}");
             }
             world.advance(gap);
@@ -289,7 +293,8 @@ async fn pacing_never_shortens_a_gap(db: Database) {
     for (place, policy) in Policy::NAMES.into_iter().enumerate() {
         for (status, judged) in [(429, "limits"), (403, "refuses")] {
             let host = format!("{judged}{place}.test");
-            let (served, refused) = (format!("/{policy}/{status}/served"), format!("/{policy}/{status}/refused"));
+            let (served, refused) =
+                (format!("/{policy}/{status}/served"), format!("/{policy}/{status}/refused"));
             world.answer(&served, Answer::feed(&["one"]));
             world.answer(&refused, Answer::feed(&["one"]));
             add_under(&mut world, policy, &host, &served).await;

@@ -28,7 +28,8 @@ async fn failed_sources_are_never_shown_as_healthy_on_postgres() {
 
 /// Twelve sources of three hosts under all policies, each answering at random.
 async fn run(db: Database, seed: u64, judged: bool) {
-    let settings: Vec<String> = Policy::NAMES.iter().map(|name| format!("policies.{name}.judged={judged}")).collect();
+    let settings: Vec<String> =
+        Policy::NAMES.iter().map(|name| format!("policies.{name}.judged={judged}")).collect();
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let shown = Shown::new(db.share(), &settings).await;
     let mut world = World::new(db, &settings).await;
@@ -87,8 +88,11 @@ impl Shown {
     async fn new(db: Database, settings: &[&str]) -> Self {
         let api = Api::with(db, settings).await;
         #[expect(clippy::disallowed_methods, reason = "a browser, not a poller")]
-        let client =
-            reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap();
         let code = api.service.login_code("admin").await.unwrap();
         let login = client
             .post(format!("{}/login", api.base))
@@ -109,7 +113,10 @@ impl Shown {
                 None => assert_eq!(status, "pending", "{path}"),
                 Some(poll) if poll.error.is_none() => assert_eq!(status, "healthy", "{path}"),
                 Some(poll) => {
-                    assert!(["failing", "quarantined", "disabled"].contains(&status), "{path} is {status}: {poll:?}");
+                    assert!(
+                        ["failing", "quarantined", "disabled"].contains(&status),
+                        "{path} is {status}: {poll:?}"
+                    );
                     let excused_by = world.source(*id).await.health.failing.and_then(|row| row.excused_by);
                     assert_eq!(excused_by, poll.excused_by, "{path}");
                 }
@@ -178,6 +185,7 @@ impl Shown {
 }
 
 fn statuses(listed: &[Value]) -> Statuses {
-    let status = |source: &Value| (source["id"].as_i64().unwrap(), source["status"].as_str().unwrap().to_owned());
+    let status =
+        |source: &Value| (source["id"].as_i64().unwrap(), source["status"].as_str().unwrap().to_owned());
     listed.iter().map(status).collect()
 }

@@ -108,7 +108,12 @@ async fn any_health_survives_a_commit(db: Database) {
     let healths = [
         Health { failing: Some(failing.clone()), hold_until: Some(at(9)), ..Health::default() },
         Health {
-            failing: Some(Failing { counted: None, excused_by: None, kind: ErrorKind::ParseError, ..failing }),
+            failing: Some(Failing {
+                counted: None,
+                excused_by: None,
+                kind: ErrorKind::ParseError,
+                ..failing
+            }),
             quarantine: Some(Quarantine {
                 at: at(4),
                 reason: "parse_error".into(),
@@ -360,18 +365,56 @@ async fn a_source_that_moved_is_polled_at_its_new_host(db: Database) {
         url: format!("https://{host}/feed"),
         canonical_url: format!("https://{host}/feed"),
         host: HostKey { name: host.into(), slot: 0 },
+        from: "https://a.example/feed".into(),
+        reason: "a redirect".into(),
+        redirect: redirect(host),
     };
-    poll_once(&db, start(), |commit| commit.moved = Some(to("b.example"))).await;
+    poll_once(&db, start(), |commit| {
+        commit.moved = Some(to("b.example"));
+        commit.memory = Some(Memory { redirect: Some("{}".into()), ..Memory::default() });
+    })
+    .await;
     let source = db.store.source(ids[0]).await.unwrap();
     assert_eq!((source.settings.url.as_str(), source.host.as_str()), ("https://b.example/feed", "b.example"));
     let at = start() + minutes(30);
     assert_eq!(claim_one(&db, at).await.host, "b.example");
-    // The collection has that address already: it stays where it is.
-    add(&db, &[feed("c.example", "feed")]).await;
-    let claim = db.store.claim_source(ids[0], &request(at + minutes(5))).await.unwrap().unwrap();
-    let commit = Commit { moved: Some(to("c.example")), ..quiet(&claim, 0, at) };
-    db.store.commit(&[commit], &[]).await.unwrap();
-    assert_eq!(db.store.source(ids[0]).await.unwrap().host, "b.example");
+    assert_eq!(source.memory.redirect, None, "what led here is over");
+    // The collection has that address already: it stays where it is, which is kept and told once.
+    let other = add(&db, &[feed("c.example", "feed")]).await[0];
+    let mut moved = to("c.example");
+    for n in 1..3 {
+        let claim = db.store.claim_source(ids[0], &request(at + minutes(5 * n))).await.unwrap().unwrap();
+        let memory = Memory { redirect: serde_json::to_string(&moved.redirect).ok(), ..Memory::default() };
+        let commit = Commit {
+            moved: Some(moved.clone()),
+            memory: Some(memory),
+            ..quiet(&claim, 0, at + minutes(5 * n))
+        };
+        db.store.commit(&[commit], &[Release::of(claim.lease)]).await.unwrap();
+        let source = db.store.source(ids[0]).await.unwrap();
+        assert_eq!(source.host, "b.example");
+        moved.redirect = serde_json::from_str(&source.memory.redirect.unwrap()).unwrap();
+        assert_eq!(moved.redirect.taken_by, Some(other));
+    }
+    db.store.number_events(10).await.unwrap();
+    let events = db.store.events(0, 10).await.unwrap();
+    let kinds: Vec<&str> = events.iter().map(|event| event.event.kind.as_str()).collect();
+    assert_eq!(kinds, ["source.moved", "source.move_refused"]);
+    let payload: serde_json::Value = serde_json::from_str(&events[0].event.payload).unwrap();
+    assert_eq!(
+        (&payload["from"], &payload["to"], &payload["reason"]),
+        (&"https://a.example/feed".into(), &"https://b.example/feed".into(), &"a redirect".into())
+    );
+    assert!(
+        events[1].event.payload.contains(&format!("\"taken_by\":{other}")),
+        "{}",
+        events[1].event.payload
+    );
+}
+
+fn redirect(host: &str) -> gleaner_core::redirect::Redirect {
+    let to = format!("https://{host}/feed");
+    gleaner_core::redirect::Redirect { to, since: start(), count: 3, taken_by: None }
 }
 
 async fn a_thousand_sources_in_one_batch(db: Database) {

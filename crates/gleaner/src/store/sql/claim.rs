@@ -15,8 +15,8 @@ use super::sources::not_found;
 use super::state::{kind, poll_delay};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
-    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, Release, Result,
-    Source, Work,
+    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, Release,
+    Result, Source, Work,
 };
 
 /// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
@@ -26,7 +26,8 @@ pub(super) const NEXT_DUE: &str = "(SELECT CASE \
         ELSE m.due END \
     FROM (SELECT MIN(w.due) AS due FROM ( \
         SELECT MIN(next_poll_at) AS due FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL \
-        UNION ALL SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id) w) m)";
+        UNION ALL SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id \
+            AND next_try_at IS NOT NULL) w) m)";
 
 #[async_trait]
 impl Work for Sql {
@@ -123,6 +124,12 @@ impl Work for Sql {
         })
         .await
     }
+
+    async fn retry_pages(&self, source_id: i64, now: Time) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let retried = super::pages::retry(&mut tx, source_id, now).await;
+        self.end(tx, retried).await
+    }
 }
 
 /// Ends leases where all went well before.
@@ -161,7 +168,10 @@ const PROBED_ANYWAY: Span = Span::from_hours(1);
 /// Selects due hosts of one lane, the longest due first.
 fn push_due(query: &mut Query, request: &ClaimRequest, quick: bool, limit: u32) {
     query.push("SELECT id, next_due, quick, served_at FROM hosts WHERE ");
-    query.push(if quick { "quick = TRUE" } else { "quick = FALSE" }).push(" AND next_due <= ").push_bind(ms(request.now));
+    query
+        .push(if quick { "quick = TRUE" } else { "quick = FALSE" })
+        .push(" AND next_due <= ")
+        .push_bind(ms(request.now));
     let limit = match request.scope {
         ClaimScope::All => limit,
         ClaimScope::Probe => {
@@ -182,9 +192,7 @@ fn push_lease(query: &mut Query, request: &ClaimRequest) {
 /// The query that finds what is due of leased hosts, so many of each.
 pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
     let mut query = select_sources();
-    query.push(
-        " JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY ",
-    );
+    query.push(" JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY ");
     query.push(match request.scope {
         ClaimScope::All => "next_poll_at",
         ClaimScope::Probe => "CASE WHEN last_success_at IS NULL THEN 1 ELSE 0 END, last_success_at DESC",
@@ -202,13 +210,14 @@ pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
 pub(super) fn due_articles(hosts: &[i64], request: &ClaimRequest) -> Query {
     let mut query = Query::new(
         "SELECT d.id, d.source_id, d.host_id, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
-             s.ignore_robots FROM (SELECT *, \
+             s.ignore_robots, s.url AS source_url, s.secret, t.enabled FROM (SELECT *, \
              ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at, id) AS place \
          FROM article_work WHERE next_try_at <= ",
     );
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
-    query.push(") d JOIN sources s ON s.id = d.source_id WHERE place <= ");
+    query.push(") d JOIN sources s ON s.id = d.source_id JOIN source_state t ON t.source_id = d.source_id ");
+    query.push("WHERE place <= ");
     query.push_bind(i64::from(request.per_host)).push(" ORDER BY d.host_id, d.place");
     query
 }
@@ -302,6 +311,9 @@ fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
         kind: kind(row)?,
         poll_delay: poll_delay(row)?,
         ignore_robots: row.try_get("ignore_robots")?,
+        source_url: row.try_get("source_url")?,
+        secret: row.try_get("secret")?,
+        enabled: row.try_get("enabled")?,
     })
 }
 

@@ -13,6 +13,7 @@ mod events;
 mod hosts;
 mod ordered;
 mod packed;
+mod pages;
 mod people;
 mod search;
 mod sequel;

@@ -310,7 +310,8 @@ pub(super) fn push_filter(query: &mut Query, filter: &SourceFilter) {
     }
     if filter.suspect {
         // By their own index: SQLite would rather go through all of them.
-        query.push(" AND t.source_id IN (SELECT source_id FROM source_state WHERE suspect IS NOT NULL)");
+        query.push(" AND t.source_id IN (SELECT source_id FROM source_state ");
+        query.push("WHERE suspect IS NOT NULL OR pages_suspect IS NOT NULL)");
     }
     if let Some(GoesBy { name, unless }) = &filter.goes_by {
         query.push(" AND (s.policy = ").push_bind(name.as_str());
@@ -441,7 +442,7 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
     query.push(format!("UPDATE source_state SET {}, fence = fence + 1, host_id = ", assignments(HEALTH)));
     query.push_bind(host);
     if edit.forget {
-        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, elsewhere = NULL");
+        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, elsewhere = NULL, pages_suspect = NULL, pages_failed_run = 0");
     }
     query.push(" FROM v WHERE source_id = ").push_bind(edit.id).build().execute(&mut **tx).await?;
     settle_hosts(tx, &[old_host, host]).await?;

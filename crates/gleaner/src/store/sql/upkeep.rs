@@ -12,8 +12,8 @@ use super::packed::select_listed;
 use super::webhooks::trim_deliveries;
 use super::{Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
 use crate::store::{
-    ClaimRequest, ClaimScope, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted, SourceFilter,
-    SourceOrder, Spread, Turn, Upkeep,
+    ClaimRequest, ClaimScope, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted,
+    SourceFilter, SourceOrder, Spread, Turn, Upkeep,
 };
 
 /// How many times as long as for anything else is waited for what may touch very many rows.
@@ -105,7 +105,8 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         per_host: 50,
         scope: ClaimScope::All,
     };
-    let probe = ClaimRequest { hosts: 1, slow_hosts: 1, per_host: 1, scope: ClaimScope::Probe, ..request.clone() };
+    let probe =
+        ClaimRequest { hosts: 1, slow_hosts: 1, per_host: 1, scope: ClaimScope::Probe, ..request.clone() };
     let hosts: Vec<i64> = (1..=50).collect();
     let mut known = Query::new("SELECT * FROM seen WHERE source_id IN ");
     push_ids(&mut known, &hosts);
@@ -132,6 +133,8 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("claim their pages", due_articles(&hosts, &request)),
         ("known entries", known),
         ("posts to clean up", old),
+        ("pages to clean up", super::pages::old(Time::from_millis(0), 100)),
+        ("list a source's pages", super::pages::list(1, None, None, 50)),
         ("list sources", super::sources::list(select_listed(), &all, Some(1000), 50)),
         ("list a collection's sources", super::sources::list(select_listed(), &collection, Some(1000), 50)),
         ("list sources of a kind", super::sources::list(select_listed(), &kind, Some(1000), 50)),
@@ -172,9 +175,10 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     super::activity::forget(tx, cleanup.activity_before).await?;
     cleaned.events = delete_events(tx, cleanup.events_before, batch).await?;
     cleaned.deliveries = trim_deliveries(tx, cleanup.events_before, batch).await?;
+    cleaned.pages = super::pages::clean_up(tx, cleanup.pages_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
-    let Cleaned { articles, posts, seen, polls, events, deliveries, .. } = cleaned;
-    cleaned.more = [articles, posts, seen, polls, events, deliveries].into_iter().any(full);
+    let Cleaned { articles, posts, seen, polls, events, deliveries, pages, .. } = cleaned;
+    cleaned.more = [articles, posts, seen, polls, events, deliveries, pages].into_iter().any(full);
     Ok(cleaned)
 }
 

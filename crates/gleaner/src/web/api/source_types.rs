@@ -78,8 +78,15 @@ written! {
         version: i64,
         /// What seems to be wrong with it, though it answers; null: nothing.
         suspect: Option<Suspect>,
-        /// Of a dead feed: what its site advertises in its place, to be used by a person; null: nothing is known.
+        /// Another URL, to be used by a person: what a dead feed's site advertises, or where a source with credentials is
+        /// redirected for good; null: nothing is known.
         proposal: Option<ShownProposal>,
+        /// Article pages that were not fetched yet.
+        pages_waiting: i64,
+        /// Article pages that failed and are tried again.
+        pages_failed: i64,
+        /// Article pages that were given up.
+        pages_given_up: i64,
     }
 }
 
@@ -124,6 +131,9 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
             version: source.version,
             suspect: source.suspect.map(Suspect::from),
             proposal: source.elsewhere.and_then(|elsewhere| elsewhere.proposal).map(ShownProposal::from),
+            pages_waiting: source.pages_waiting,
+            pages_failed: source.pages_failed,
+            pages_given_up: source.pages_given_up,
         }
     }
 }
@@ -175,7 +185,7 @@ impl From<Suspected> for Suspect {
     }
 }
 
-/// What a dead feed's site advertises in its place. `PATCH` the source with this `url` to use it.
+/// Another URL for a source. `PATCH` the source with this `url` to use it.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Proposal)]
 pub(super) struct ShownProposal {
@@ -185,11 +195,14 @@ pub(super) struct ShownProposal {
     /// When it was first seen.
     #[schema(value_type = String, format = DateTime)]
     since: Time,
+    /// `advertised`: a dead feed's site names it. `redirected`: the source is redirected there for good, and has
+    /// credentials, which are for its own origin only.
+    reason: &'static str,
 }
 
 impl From<Proposal> for ShownProposal {
-    fn from(Proposal { url, title, since }: Proposal) -> Self {
-        Self { url, title, since }
+    fn from(Proposal { url, title, since, reason }: Proposal) -> Self {
+        Self { url, title, since, reason: reason.name() }
     }
 }
 
@@ -210,6 +223,8 @@ pub(super) enum SuspectReason {
     Parked,
     /// A page where there was a feed.
     BecameHtml,
+    /// The latest ten article pages all failed.
+    PagesFailing,
 }
 
 /// What a source's health amounts to.

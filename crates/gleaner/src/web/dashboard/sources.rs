@@ -5,6 +5,7 @@ use axum::extract::RawQuery;
 use gleaner_core::health::Status;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::source::Kind;
+use gleaner_core::suspect::Suspected;
 use gleaner_core::time::Time;
 
 use super::bulk::Done;
@@ -146,8 +147,13 @@ pub(super) fn why(source: &Source) -> Option<String> {
         Some(Some(reason)) => message.or(Some(reason)),
         None => message.or(set_aside),
     };
-    let suspected = || source.suspect.as_ref().map(|suspected| suspected.evidence.clone());
+    let suspected = || suspicion(source).map(|suspected| suspected.evidence.clone());
     why.or_else(suspected).map(|why| start_of(&why, SHOWN))
+}
+
+/// What a source is suspected of: by its documents first, else by its article pages.
+fn suspicion(source: &Source) -> Option<&Suspected> {
+    source.suspect.as_ref().or(source.pages_suspect.as_ref())
 }
 
 /// What a source is called.
@@ -373,7 +379,7 @@ fn row(source: Source, collections: &[Collection]) -> Row {
         kind: settings.kind.name(),
         collection: collection.map(|one| one.name.clone()),
         status: source.health.status(),
-        suspect: source.suspect.as_ref().map(|suspected| suspected.reason.name().replace('_', " ")),
+        suspect: suspicion(&source).map(|suspected| suspected.reason.name().replace('_', " ")),
         why: why(&source),
         failures: source.health.failing.as_ref().map_or(0, |row| row.count),
         next_poll_at: source.next_poll_at,

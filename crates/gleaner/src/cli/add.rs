@@ -1,5 +1,6 @@
 //! `gleaner add`: a source, by its URL.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::source::Kind;
 use serde_json::{Value, json};
 
@@ -28,8 +29,11 @@ pub(super) struct Args {
     /// The policy it goes by [default: as configured]
     #[arg(long)]
     policy: Option<String>,
-    /// Leave out what was published before now
-    #[arg(long)]
+    /// Existing entries that its first poll stores: none, recent (up to 10 of the newest within the maximum age) or all
+    #[arg(long, value_name = "WHICH", default_value = "all")]
+    backfill: Backfill,
+    /// The same as --backfill none
+    #[arg(long, conflicts_with = "backfill")]
     no_backfill: bool,
     /// Add the URL as it is, without looking at it first
     #[arg(long)]
@@ -43,7 +47,8 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     let client = context.client().await?;
     let is_x = gleaner_core::x::timeline_url(&args.url).is_ok();
     let kind = args.kind.unwrap_or(if is_x { Kind::X } else { Kind::Feed });
-    let mut fields = json!({ "url": args.url, "kind": kind, "backfill": !args.no_backfill });
+    let backfill = if args.no_backfill { Backfill::None } else { args.backfill };
+    let mut fields = json!({ "url": args.url, "kind": kind, "backfill": backfill.name() });
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             fields[name] = value;

@@ -3,6 +3,7 @@
 //!
 //! The same fields make a source and change one: what is not said stays as it is, and null is the usual again.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::link::{self, BadUrl};
 use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
@@ -42,8 +43,8 @@ pub struct SourceFields {
     pub ignore_selector: Option<Option<String>>,
     /// Whether each new entry's page is fetched.
     pub full_content: Option<bool>,
-    /// Whether the first poll stores old entries too.
-    pub backfill: Option<bool>,
+    /// Existing entries that the first poll stores.
+    pub backfill: Option<Backfill>,
     /// Whether robots.txt is not asked.
     pub ignore_robots: Option<bool>,
     /// Its own policy.
@@ -82,7 +83,7 @@ impl SourceFields {
             "article_selector" => self.article_selector = Some(or_null(value, |value| text(name, value))?),
             "ignore_selector" => self.ignore_selector = Some(or_null(value, |value| text(name, value))?),
             "full_content" => self.full_content = Some(flag(name, value)?),
-            "backfill" => self.backfill = Some(flag(name, value)?),
+            "backfill" => self.backfill = Some(backfill(name, value)?),
             "ignore_robots" => self.ignore_robots = Some(flag(name, value)?),
             "policy" => self.policy = Some(or_null(value, |value| text(name, value))?),
             "enabled" => self.enabled = Some(flag(name, value)?),
@@ -110,6 +111,17 @@ fn text(name: &str, value: &Value) -> Result<String, String> {
 
 fn flag(name: &str, value: &Value) -> Result<bool, String> {
     value.as_bool().ok_or_else(|| format!("{name} must be true or false"))
+}
+
+/// `true` and `false` are the seed systems' way to say all and none.
+fn backfill(name: &str, value: &Value) -> Result<Backfill, String> {
+    let choice = match value {
+        Value::Bool(true) => Some(Backfill::All),
+        Value::Bool(false) => Some(Backfill::None),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    choice.ok_or_else(|| format!("{name} must be false, true, \"none\", \"recent\" or \"all\""))
 }
 
 fn interval(name: &str, value: &Value) -> Result<Interval, String> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::source::{Interval, Kind};
 use serde_json::{Map, Value, json};
 
@@ -240,6 +241,10 @@ fn object(source: &Source, collection: &Collection) -> Value {
         Interval::Minutes(minutes) => minutes.into(),
         Interval::Auto => "auto".into(),
     };
+    let backfill = match settings.backfill {
+        Backfill::None => Value::Null,
+        other => other.name().into(),
+    };
     let disabled = source.health.disabled.is_some();
     let mut object = json!({
         "url": settings.url,
@@ -251,7 +256,7 @@ fn object(source: &Source, collection: &Collection) -> Value {
         "article_selector": settings.article_selector,
         "ignore_selector": settings.ignore_selector,
         "full_content": settings.full_content.then_some(true),
-        "backfill": settings.backfill.then_some(true),
+        "backfill": backfill,
         "ignore_robots": settings.ignore_robots.then_some(true),
         "policy": settings.policy,
         "enabled": disabled.then_some(false),

@@ -1,6 +1,7 @@
 //! What a page that was fetched could be as a source, and what would be found in it. No fetching, no storing.
 
 use bytes::Bytes;
+use gleaner_core::backfill::Backfill;
 use gleaner_core::classify::Fault;
 use gleaner_core::identity::Filter;
 use gleaner_core::source::Kind;
@@ -156,7 +157,7 @@ impl Reading {
 
     fn offer(&self, kind: Kind, url: &str, document: Document) -> Offer {
         // Who adds one wants to see something: its first poll stores what is old, too.
-        let filter = Filter::new(self.now, self.max_age, true, true, self.now);
+        let filter = Filter::new(self.now, self.max_age, true, Backfill::All, self.now);
         let (title, total) = (document.title.clone(), document.entries.len());
         let (mut entries, notes) = judged(document, &filter, self.now);
         entries.truncate(SHOWN);

@@ -1,5 +1,6 @@
 //! Adding, reading, listing and deleting sources. Edits are in `edit.rs`.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::link;
 use gleaner_core::schedule::first_poll;
 use gleaner_core::source::{Interval, Kind};
@@ -34,8 +35,8 @@ pub struct NewSource {
     pub ignore_robots: bool,
     /// Its own policy.
     pub policy: Option<String>,
-    /// Whether the first poll stores old entries too.
-    pub backfill: bool,
+    /// Existing entries that the first poll stores.
+    pub backfill: Backfill,
     /// Polled at once, as a person who adds one expects; else at a random point within its first interval.
     pub at_once: bool,
 }
@@ -60,7 +61,7 @@ impl NewSource {
             full_content: false,
             ignore_robots: false,
             policy: None,
-            backfill: true,
+            backfill: Backfill::All,
             at_once: true,
         }
     }

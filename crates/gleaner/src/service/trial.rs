@@ -1,5 +1,6 @@
 //! Trying a URL: what would be stored and what skipped, and why, without storing anything.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::identity::{Filter, sift};
 use gleaner_core::link;
 use gleaner_core::outcome::{ErrorKind, Failure};
@@ -112,7 +113,7 @@ pub(super) fn failed_to_fetch(url: &Url, failed: Failed) -> ServiceError {
 
 /// What the next poll of a source that is not new would do with a document.
 fn judge(config: &Config, document: read::Document, url: String, now: Time) -> Trial {
-    let filter = Filter::new(now, config.source.max_article_age, false, false, now);
+    let filter = Filter::new(now, config.source.max_article_age, false, Backfill::None, now);
     let title = document.title.clone();
     let (entries, notes) = judged(document, &filter, now);
     Trial { url, title, entries, feeds: Vec::new(), notes }

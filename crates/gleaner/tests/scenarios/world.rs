@@ -8,6 +8,7 @@ use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, Outside};
 use gleaner::service::{Actor, By, NewSource, Service};
 use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
+use gleaner_core::backfill::Backfill;
 use gleaner_core::time::{Span, Time};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
@@ -206,7 +207,8 @@ impl World {
         change: impl FnOnce(&mut NewSource),
     ) -> i64 {
         self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));
-        let mut new = NewSource { backfill: false, ..NewSource::feed(self.server.url_of(host, path)) };
+        let mut new =
+            NewSource { backfill: Backfill::None, ..NewSource::feed(self.server.url_of(host, path)) };
         change(&mut new);
         self.service().add(&new).await.unwrap().id
     }

@@ -38,7 +38,7 @@ fn push_settings(list: &mut Values<'_>, settings: &SourceSettings, canonical_url
         .push_bind(settings.article_selector.as_deref())
         .push_bind(settings.ignore_selector.as_deref())
         .push_bind(settings.full_content)
-        .push_bind(settings.backfill)
+        .push_bind(settings.backfill.name())
         .push_bind(settings.ignore_robots)
         .push_bind(settings.policy.as_deref())
         .push_bind(settings.secret.as_deref())

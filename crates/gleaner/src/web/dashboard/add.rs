@@ -5,6 +5,7 @@ use askama::Template;
 use axum::extract::{Form, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use gleaner_core::backfill::Backfill;
 use gleaner_core::source::Kind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -38,7 +39,8 @@ struct Found {
     name: String,
     collection_id: i64,
     interval: String,
-    backfill: bool,
+    /// The name of a [`Backfill`].
+    backfill: String,
     full_content: bool,
     wrongs: Vec<Wrong>,
     /// The collection has it already, as this source.
@@ -110,7 +112,7 @@ pub(super) async fn look(visit: Visit, Form(sent): Form<Sent>) -> Result<Respons
     let found = Found {
         name,
         collection_id: usual.map_or(0, |one| one.id),
-        backfill: true,
+        backfill: Backfill::All.name().to_owned(),
         offers: look.offers,
         notes: look.notes,
         ..Found::default()
@@ -159,7 +161,7 @@ fn chosen(sent: &Sent) -> Found {
         name: text("name"),
         collection_id: text("collection_id").parse().unwrap_or(0),
         interval: text("poll_interval_minutes"),
-        backfill: sent.contains_key("backfill"),
+        backfill: Some(text("backfill")).filter(|name| !name.is_empty()).unwrap_or_else(|| "none".to_owned()),
         full_content: sent.contains_key("full_content"),
         ..Found::default()
     }
@@ -176,7 +178,7 @@ fn fields(found: &Found, offer: &Offer) -> (SourceFields, Checks) {
         ("name", found.name.clone().into()),
         ("collection_id", found.collection_id.into()),
         ("poll_interval_minutes", interval),
-        ("backfill", found.backfill.into()),
+        ("backfill", found.backfill.clone().into()),
         ("full_content", (found.full_content && offer.kind == Kind::Feed).into()),
     ]
     .map(|(name, value)| (name.to_owned(), value))

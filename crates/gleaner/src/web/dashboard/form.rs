@@ -20,12 +20,12 @@ pub(super) const FIELDS: [(&str, &str); 13] = [
     ("ignore_selector", "Ignore selector"),
     ("policy", "Policy"),
     ("full_content", "Full content"),
-    ("backfill", "Old entries at the first poll"),
+    ("backfill", "Existing entries"),
     ("ignore_robots", "Do not ask robots.txt"),
     ("enabled", "Enabled"),
 ];
 /// Those that are set or not, and cannot be wrong.
-pub(super) const FLAGS: [&str; 4] = ["full_content", "backfill", "ignore_robots", "enabled"];
+pub(super) const FLAGS: [&str; 3] = ["full_content", "ignore_robots", "enabled"];
 
 /// What a browser sent.
 pub(super) type Sent = HashMap<String, String>;
@@ -57,7 +57,7 @@ impl Values {
             ("ignore_selector", text(&settings.ignore_selector)),
             ("policy", text(&settings.policy)),
             ("full_content", flag(settings.full_content)),
-            ("backfill", flag(settings.backfill)),
+            ("backfill", settings.backfill.name().to_owned()),
             ("ignore_robots", flag(settings.ignore_robots)),
             ("enabled", flag(source.health.disabled.is_none())),
         ];

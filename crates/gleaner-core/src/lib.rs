@@ -6,6 +6,7 @@
 
 pub mod adaptive;
 pub mod backfill;
+pub mod bot_wall;
 pub mod classify;
 pub mod elsewhere;
 pub mod explain;

@@ -62,19 +62,25 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
         set("collection_id", Some(collection::id_of(&client, name).await?.into()));
     }
     let added = match args.unchecked {
-        true => client.post("/sources", fields).await.map(|source| json!({ "source": source, "note": null })),
+        true => client.post("/sources", fields).await.map(|source| {
+            let also_in = source["also_in"].clone();
+            json!({ "source": source, "note": null, "also_in": also_in })
+        }),
         false => client.post("/sources/find", fields).await,
     };
-    let (source, is_new, note) = match added {
-        Ok(added) => (added["source"].clone(), true, added["note"].as_str().map(str::to_owned)),
+    let (source, is_new, note, also_in) = match added {
+        Ok(added) => {
+            let note = added["note"].as_str().map(str::to_owned);
+            (added["source"].clone(), true, note, added["also_in"].clone())
+        }
         // To be there is all that was asked.
         Err(Failure::Refused { id: Some(id), code, .. }) if code == "duplicate" => {
-            (client.get(&format!("/sources/{id}")).await?, false, None)
+            (client.get(&format!("/sources/{id}")).await?, false, None, json!([]))
         }
         Err(failure) => return Err(failure),
     };
     if args.json {
-        let told = json!({ "id": source["id"], "is_new": is_new, "url": source["url"], "note": note });
+        let told = json!({ "id": source["id"], "is_new": is_new, "url": source["url"], "note": note, "also_in": also_in });
         return Ok(writeln!(context.out, "{told}")?);
     }
     let (id, url) = (text(&source, "id"), text(&source, "url"));
@@ -85,6 +91,14 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     }
     if let Some(note) = note {
         writeln!(context.out, "note: {note}")?;
+    }
+    for other in also_in.as_array().into_iter().flatten() {
+        let (other, collection) = (text(other, "source_id"), text(other, "collection"));
+        writeln!(
+            context.out,
+            "note: collection {collection} has the same URL, as source {other}, and both are polled now; to use that one \
+             only: gleaner remove {id}"
+        )?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! A page that fails is tried again, and given up after the third time. Nothing of it is held against its source.
 
+use gleaner_core::classify::Fault;
 use gleaner_core::elsewhere::Advertised;
 use gleaner_core::follow::retry;
 use gleaner_core::identity::{Filter, Seen, believable};
@@ -23,6 +24,7 @@ use crate::fetch::Request;
 use crate::log::Shown;
 use crate::metrics::add;
 use crate::read::article::{Article, extract};
+use crate::read::glance::bot_wall;
 use crate::read::{ACCEPT_PAGES, Page, text};
 use crate::store::{
     ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Source, StoreError,
@@ -138,7 +140,7 @@ pub(super) async fn article(
         Committed::Discarded => *memory = before,
     }
     judged::resume(inner, resume_over, now).await;
-    Ok(Polled { released, stored })
+    Ok(Polled { released, stored, ended: None })
 }
 
 /// The database takes other pages, but not this one: that is a try, like a page that cannot be had.
@@ -161,14 +163,12 @@ async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreErr
         sequel: None,
     };
     let stored = matches!(inner.recorder.commit_article(commit, release).await?, Committed::Stored { .. });
-    Ok(Polled { released, stored })
+    Ok(Polled { released, stored, ended: None })
 }
 
 async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Result<Article, Failure> {
-    let url = Url::parse(&work.url).map_err(|error| {
-        gleaner_core::classify::Fault::Blocked(format!("'{}' is no URL: {error}", work.url))
-            .into_failure(None)
-    })?;
+    let url = Url::parse(&work.url)
+        .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", work.url)).into_failure(None))?;
     let now = inner.cx.clock.now();
     if !work.ignore_robots && work.kind != Kind::Feed {
         inner.cx.fetcher.allowed(&url, now).await?;
@@ -178,6 +178,9 @@ async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Res
     off_the_threads(inner, move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
         page.html()?;
+        if let Some(wall) = bot_wall(&page) {
+            return Err(Fault::Unreadable(wall.message("page")));
+        }
         Ok(extract(&page))
     })
     .await

@@ -10,6 +10,8 @@ use gleaner_core::time::Span;
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::lists::LEARNED;
+use super::synonyms::field_name;
 use super::{By, Checks, Credential, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::seal_credential;
@@ -60,11 +62,26 @@ impl SourceFields {
     pub fn read(object: &Map<String, Value>, checks: &mut Checks) -> Self {
         let mut fields = Self::default();
         for (name, value) in object {
-            if let Err(message) = fields.set(name, value) {
+            let own = field_name(name);
+            if own != *name && (object.contains_key(&*own) || fields.is_set(&own)) {
+                checks.wrong(
+                    name,
+                    format!("{own} is given twice: '{}' is another name of it", shortened(name)),
+                );
+            } else if let Err(message) = fields.set(&own, value) {
                 checks.wrong(name, message);
             }
         }
         fields
+    }
+
+    /// Whether a field that has several names was set already.
+    fn is_set(&self, name: &str) -> bool {
+        match name {
+            "kind" => self.kind.is_some(),
+            "url" => self.url.is_some(),
+            _ => false,
+        }
     }
 
     fn set(&mut self, name: &str, value: &Value) -> Result<(), String> {
@@ -88,6 +105,9 @@ impl SourceFields {
             "policy" => self.policy = Some(or_null(value, |value| text(name, value))?),
             "enabled" => self.enabled = Some(flag(name, value)?),
             "credential" => self.credential = Some(or_null(value, credential)?),
+            _ if LEARNED.contains(&name) => {
+                return Err(format!("a source's {name} cannot be set; gleaner keeps it itself"));
+            }
             _ => {
                 return Err(format!("a source has no field '{}'", shortened(name)));
             }

@@ -39,6 +39,7 @@ mod repeat;
 mod replay;
 mod sources;
 mod stream;
+mod synonyms;
 mod trial;
 mod webhooks;
 mod workers;
@@ -50,7 +51,7 @@ use std::time::Duration;
 use gleaner_core::time::Time;
 use tokio::sync::Notify;
 
-pub use crate::engine::{Redirect, Told, ToldSource};
+pub use crate::engine::{PollEnd, Redirect, SourceReport, Told, ToldSource};
 pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
@@ -84,7 +85,7 @@ pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
-pub use sources::{Added, NewSource};
+pub use sources::{Added, NewSource, SameUrl};
 pub use stream::{Resent, StreamNow};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};

@@ -80,7 +80,37 @@ pub struct Added {
     pub note: Option<String>,
 }
 
+/// A source with the same URL in another collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SameUrl {
+    /// The source.
+    pub source_id: i64,
+    /// The collection it is in.
+    pub collection_id: i64,
+    /// The collection's name.
+    pub collection: String,
+}
+
 impl By<'_> {
+    /// Sources with this URL in other collections than that one.
+    pub async fn same_url_elsewhere(
+        &self,
+        url: &str,
+        collection_id: i64,
+    ) -> Result<Vec<SameUrl>, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        let found = self.store.sources_at(&link::canonical(url)).await?;
+        if found.iter().all(|(_, collection)| *collection == collection_id) {
+            return Ok(Vec::new());
+        }
+        let collections = self.store.collections().await?;
+        let named = |(source_id, id): (i64, i64)| {
+            let collection = collections.iter().find(|one| one.id == id && id != collection_id)?;
+            Some(SameUrl { source_id, collection_id: id, collection: collection.name.clone() })
+        };
+        Ok(found.into_iter().filter_map(named).collect())
+    }
+
     /// Adds a source as it is given; one whose URL the collection has already stays as it is.
     pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
         let collections = self.store.collections().await?;

@@ -1,7 +1,9 @@
 //! One test a scenario, of the scenario's name, on both databases: the real engine, a real HTTP server on loopback,
 //! a real resolver, and a clock that stands still until it is set.
 
+mod backfill;
 mod backoff;
+mod bot_walls;
 mod changes;
 mod classes;
 mod cooldown;

@@ -122,6 +122,12 @@ impl Sources for Sql {
         Ok(found.first().map_or(0, |count| u64::try_from(*count).unwrap_or(0)))
     }
 
+    async fn sources_at(&self, canonical_url: &str) -> Result<Vec<(i64, i64)>> {
+        let mut query = Query::new("SELECT id, collection_id FROM sources WHERE canonical_url = ");
+        query.push_bind(canonical_url).push(" ORDER BY id");
+        self.all(query, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await
+    }
+
     async fn count_by_status(&self) -> Result<Vec<(Status, u64)>> {
         let query = Query::new("SELECT status, COUNT(*) FROM source_state GROUP BY status");
         let found =

@@ -124,7 +124,7 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     vec![
         ("claim hosts", claim_hosts(&request)),
         ("claim their sources", due_sources(&hosts, &request)),
-        ("claim their pages", due_articles(&hosts, &request)),
+        ("claim their pages", due_articles(&hosts, None, &request)),
         ("known entries", known),
         ("posts to clean up", old),
         ("list sources", super::sources::list(select_listed(), &all, Some(1000), 50)),

@@ -9,7 +9,7 @@ use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::service::{Listed, Source, SourceFilter, Text};
+use crate::service::{Listed, SameUrl, Source, SourceFilter, Text};
 use crate::web::params::Params;
 use crate::web::written::written;
 use crate::web::{Limit, Problem};
@@ -77,6 +77,29 @@ written! {
         suspect: Option<Suspect>,
         /// Of a dead feed: what its site advertises in its place, to be used by a person; null: nothing is known.
         proposal: Option<ShownProposal>,
+    }
+}
+
+/// A source that was added.
+#[derive(Serialize, ToSchema)]
+pub(super) struct CreatedSource {
+    #[serde(flatten)]
+    pub(super) source: Shown<'static>,
+    /// Sources with the same URL in other collections: each is polled for itself. Delete one where one is enough.
+    pub(super) also_in: Vec<SameUrlResponse>,
+}
+
+/// A source with the same URL in another collection.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SameUrlResponse {
+    source_id: i64,
+    collection_id: i64,
+    collection: String,
+}
+
+impl From<SameUrl> for SameUrlResponse {
+    fn from(SameUrl { source_id, collection_id, collection }: SameUrl) -> Self {
+        Self { source_id, collection_id, collection }
     }
 }
 

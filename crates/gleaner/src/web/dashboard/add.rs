@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::form::Sent;
 use super::{Oops, Page, Shell, Visit, session, words};
-use crate::service::{Checks, Collection, Offer, ServiceError, SourceFields, StoreError, Wrong};
+use crate::service::{Checks, Collection, Offer, SameUrl, ServiceError, SourceFields, StoreError, Wrong};
 
 /// So many offers of a form are read.
 const MOST_OFFERS: usize = 50;
@@ -45,6 +45,8 @@ struct Found {
     wrongs: Vec<Wrong>,
     /// The collection has it already, as this source.
     exists: Option<i64>,
+    /// Other collections have it.
+    also_in: Vec<SameUrl>,
 }
 
 impl Found {
@@ -130,6 +132,14 @@ pub(super) async fn save(visit: Visit, Form(sent): Form<Sent>) -> Result<Respons
     let given_title = found.offers.first().and_then(|first| first.title.as_deref()).unwrap_or_default();
     if found.choice > 0 && found.name == given_title {
         found.name = offer.title.clone().unwrap_or_default();
+    }
+    let also_in = match sent.contains_key("also") {
+        true => Vec::new(),
+        false => visit.by().same_url_elsewhere(&offer.url, found.collection_id).await?,
+    };
+    if !also_in.is_empty() {
+        let page = form(&visit, sent.get("url").cloned().unwrap_or_default()).await?;
+        return Ok(Page(AddPage { found: Some(Found { also_in, ..found }), ..page }).into_response());
     }
     let (fields, checks) = fields(&found, offer);
     let (status, wrongs, exists) = match visit.by().create_source(&fields, checks).await {

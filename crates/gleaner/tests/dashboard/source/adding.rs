@@ -59,6 +59,16 @@ async fn a_feed_is_shown_before_it_is_added(db: Database) {
     assert_eq!((source.settings.name.as_deref(), source.settings.url.as_str()), (Some("Mine"), url.as_str()));
     assert_eq!(source.settings.interval, gleaner_core::source::Interval::Minutes(10));
     assert!(source.settings.backfill == Backfill::All && !source.settings.full_content);
+    let other = me.api.by().create_collection("Other").await.unwrap();
+    let elsewhere = [("collection_id", other.id.to_string())];
+    let elsewhere: Vec<(&str, &str)> =
+        elsewhere.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let asked = me.save(&found, "0", &elsewhere).await;
+    asked.is(200);
+    asked.shows(&["The collection default has it already", "Use the existing one", "Add it here too"]);
+    assert!(me.api.by().source(2).await.is_err(), "nothing is stored before it is chosen");
+    let both = me.save(&found, "0", &[elsewhere[0], ("also", "true")]).await;
+    assert_eq!((both.status, both.location.as_deref()), (303, Some("/sources/2")));
     let twice = me.save(&found, "0", &[]).await;
     twice.is(409);
     twice.shows(&["That collection has it already", "/sources/1\">source 1</a>"]);

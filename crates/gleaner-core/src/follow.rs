@@ -151,6 +151,7 @@ pub const fn skipped_sum(one: Skipped, other: Skipped) -> Skipped {
         duplicate: one.duplicate.saturating_add(other.duplicate),
         too_old: one.too_old.saturating_add(other.too_old),
         before_source: one.before_source.saturating_add(other.before_source),
+        beyond_recent: one.beyond_recent.saturating_add(other.beyond_recent),
         empty: one.empty.saturating_add(other.empty),
     }
 }

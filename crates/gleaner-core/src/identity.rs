@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::backfill::{Backfill, RECENT_ENTRIES};
 use crate::link;
 use crate::post::{ContentHash, Entry, NewPost, content_hash, without_nul};
 use crate::source::Duplicates;
@@ -49,6 +50,9 @@ pub struct Filter {
     /// Which entries are duplicates of others.
     #[serde(default)]
     pub duplicates: Duplicates,
+    /// Maximum number of new entries that become posts, the newest first; see [`crate::backfill::keep_recent`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
 }
 
 /// What to do about a document.
@@ -85,6 +89,8 @@ pub enum EntryVerdict {
     TooOld,
     /// It was published before the source was created, on its first poll.
     BeforeSource,
+    /// It is not among the most recent, and no others are stored by the first poll.
+    BeyondRecent,
     /// It has neither id nor link nor title nor text.
     Empty,
 }
@@ -105,6 +111,9 @@ pub struct Skipped {
     /// Published before the source was created, on its first poll.
     #[serde(skip_serializing_if = "is_zero")]
     pub before_source: u32,
+    /// More than the first poll stores of what is there already.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub beyond_recent: u32,
     /// Neither id nor link nor title nor text.
     #[serde(skip_serializing_if = "is_zero")]
     pub empty: u32,
@@ -118,7 +127,7 @@ fn is_zero(count: &u32) -> bool {
 impl Skipped {
     /// All that were skipped for another reason than being known.
     pub const fn not_known(&self) -> u32 {
-        self.duplicate + self.too_old + self.before_source + self.empty
+        self.duplicate + self.too_old + self.before_source + self.beyond_recent + self.empty
     }
 
     fn add(&mut self, verdict: EntryVerdict) {
@@ -128,20 +137,28 @@ impl Skipped {
             EntryVerdict::Duplicate => self.duplicate += 1,
             EntryVerdict::TooOld => self.too_old += 1,
             EntryVerdict::BeforeSource => self.before_source += 1,
+            EntryVerdict::BeyondRecent => self.beyond_recent += 1,
             EntryVerdict::Empty => self.empty += 1,
         }
     }
 }
 
 impl Filter {
-    /// The filter of a poll. `max_age` none: no limit. On a first poll (no success yet), `backfill` lets all
-    /// pass, else what was published before the source was created stays out.
-    pub fn new(now: Time, max_age: Option<Span>, first_poll: bool, backfill: bool, created_at: Time) -> Self {
-        if first_poll && backfill {
-            return Self::default();
+    /// The filter of a poll. `max_age` none: no limit. `backfill` matters on a first poll only (no success yet).
+    pub fn new(
+        now: Time,
+        max_age: Option<Span>,
+        first_poll: bool,
+        backfill: Backfill,
+        created_at: Time,
+    ) -> Self {
+        let not_older_than = max_age.map(|age| now - age);
+        match backfill {
+            _ if !first_poll => Self { not_older_than, ..Self::default() },
+            Backfill::None => Self { not_older_than, created_at: Some(created_at), ..Self::default() },
+            Backfill::Recent => Self { not_older_than, at_most: Some(RECENT_ENTRIES), ..Self::default() },
+            Backfill::All => Self::default(),
         }
-        let created_at = first_poll.then_some(created_at);
-        Self { not_older_than: max_age.map(|age| now - age), created_at, ..Self::default() }
     }
 
     /// The same with another rule of what is a duplicate.

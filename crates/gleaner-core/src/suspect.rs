@@ -192,6 +192,10 @@ const SIGNS: [(Reason, &[&str]); 3] = [
             "unusual traffic from your",
             "attention required!",
             "ddos protection by",
+            "making sure you're not a bot",
+            "making sure you&#39;re not a bot",
+            "pardon our interruption",
+            "vercel security checkpoint",
         ],
     ),
     (
@@ -325,6 +329,15 @@ pub fn look_again(was: Option<&Suspected>, rhythm: Option<Rhythm>, now: Time) ->
         }
         _ => Sight::Nothing,
     }
+}
+
+/// Where a page says one of the signs of this reason, and which: `title` or `text`.
+pub(crate) fn sign_of(reason: Reason, title: &str, text: &str) -> Option<(&'static str, &'static str)> {
+    let (_, words) = SIGNS.iter().find(|(of, _)| *of == reason)?;
+    [("title", title), ("text", text)].into_iter().find_map(|(place, said)| {
+        let said = said.chars().take(LONGEST_TEXT).collect::<String>().to_lowercase();
+        words.iter().find(|word| said.contains(**word)).map(|word| (place, *word))
+    })
 }
 
 fn signs(seen: &Look<'_>) -> Option<Suspect> {

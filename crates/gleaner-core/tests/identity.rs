@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::identity::{EntryVerdict, Filter, Seen, Sifted, sift};
 use gleaner_core::post::Entry;
 use gleaner_core::source::Duplicates;
@@ -396,11 +397,11 @@ fn old_entries_are_skipped_and_stay_skipped() {
         assert!(source.read_entries(entries(), true).0.is_empty(), "what was skipped stays skipped");
         first
     };
-    assert_eq!(read(Filter::new(start(), week, true, false, created)), 2);
-    assert_eq!(read(Filter::new(start(), week, false, false, created)), 3);
-    assert_eq!(read(Filter::new(start(), week, true, true, created)), 4, "backfill overrides both");
-    assert_eq!(read(Filter::new(start(), week, false, true, created)), 3, "on the first poll only");
-    assert_eq!(read(Filter::new(start(), None, false, false, created)), 4);
+    assert_eq!(read(Filter::new(start(), week, true, Backfill::None, created)), 2);
+    assert_eq!(read(Filter::new(start(), week, false, Backfill::None, created)), 3);
+    assert_eq!(read(Filter::new(start(), week, true, Backfill::All, created)), 4, "backfill overrides both");
+    assert_eq!(read(Filter::new(start(), week, false, Backfill::All, created)), 3, "on the first poll only");
+    assert_eq!(read(Filter::new(start(), None, false, Backfill::None, created)), 4);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn rows(wanted: &Wanted) -> Vec<String> {
         format!(
             "INSERT INTO sources (id, collection_id, url, canonical_url, kind, full_content, backfill, ignore_robots, \
              version, created_at, updated_at) SELECT n, 1, 'https://h' || (n + 2) / 3 || '.example/' || n, \
-             'h' || (n + 2) / 3 || '.example/' || n, 'feed', false, true, false, 1, {old}, {old} \
+             'h' || (n + 2) / 3 || '.example/' || n, 'feed', false, 'all', false, 1, {old}, {old} \
              FROM generate_series(1::bigint, {sources}) n"
         ),
         format!(

@@ -66,7 +66,7 @@ CREATE TABLE sources (
     article_selector      TEXT,
     ignore_selector       TEXT,
     full_content          BOOLEAN NOT NULL,
-    backfill              BOOLEAN NOT NULL,
+    backfill              TEXT    NOT NULL,
     ignore_robots         BOOLEAN NOT NULL,
     policy                TEXT,
     duplicates            TEXT,

@@ -27,7 +27,7 @@ pub mod settings;
 mod types;
 
 pub use error::{ConfigError, ConfigErrors, Origin, Warning};
-pub use key::Key;
+pub use key::{Key, snake_case};
 pub use layers::{File, Flag};
 pub use load::{Effective, Inputs, Loaded, ReadFile};
 pub use parse::StoreUrl;

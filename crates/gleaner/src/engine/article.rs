@@ -28,6 +28,7 @@ use crate::fetch::Request;
 use crate::log::Shown;
 use crate::metrics::add;
 use crate::read::article::{Article, extract};
+use crate::read::glance::bot_wall;
 use crate::read::{ACCEPT_PAGES, Page, text};
 use crate::store::{
     ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, NewEvent, Source, StoreError,
@@ -168,7 +169,7 @@ pub(super) async fn article(
         Committed::Discarded => *memory = before,
     }
     judged::resume(inner, resume_over, now).await;
-    Ok(Polled { released, stored, quick })
+    Ok(Polled { released, stored, quick, ended: None })
 }
 
 /// The database takes other pages, but not this one: that is a try, like a page that cannot be had.
@@ -200,7 +201,7 @@ async fn record(inner: &Inner, turn: Turn, work: &ArticleWork, outcome: ArticleO
         sequel: None,
     };
     let stored = matches!(inner.recorder.commit_article(commit, release).await?, Committed::Stored { .. });
-    Ok(Polled { released, stored, quick: None })
+    Ok(Polled { released, stored, quick: None, ended: None })
 }
 
 /// Whether the poll that queued a page took equal texts for duplicates.
@@ -224,6 +225,9 @@ async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Res
     off_the_threads(inner, move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
         page.html()?;
+        if let Some(wall) = bot_wall(&page) {
+            return Err(Fault::Unreadable(wall.message("page")));
+        }
         let article = extract(&page);
         match wall(&page, &article, now) {
             Some(evidence) => Err(Fault::Unreadable(format!("it is no article: {evidence}"))),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
+use gleaner_core::backfill::keep_recent;
 use gleaner_core::classify::Fault;
 use gleaner_core::follow::{Beyond, Followed, follow_feed, follow_index};
 use gleaner_core::identity::{Filter, Seen, sift};
@@ -318,6 +319,7 @@ async fn read_and_sift(
         let Document { hints, lacks, entries, .. } = document;
         let dates = entries.iter().filter(|_| wants_dates).filter_map(|entry| entry.published_at).collect();
         let found = sift(entries, &known, &filter, lacks.is_none(), now, read::body_text);
+        let found = keep_recent(found, &filter);
         let found = match follows {
             Follows::Index(beyond) => follow_index(found, cap, beyond),
             Follows::Feed => follow_feed(found, cap),

@@ -7,7 +7,7 @@ use gleaner_core::identity::Sifted;
 use gleaner_core::incident::Asked;
 use gleaner_core::judgement::{self, HostMemory, Verdict, judge};
 use gleaner_core::network::Guard;
-use gleaner_core::outcome::{Level, Outcome};
+use gleaner_core::outcome::{Failure, Level, Outcome};
 use gleaner_core::pacing::Success;
 use gleaner_core::schedule::{HostState, Situation, answered_quickly};
 use gleaner_core::source::Duplicates;
@@ -66,13 +66,48 @@ pub(super) struct Polled {
     pub(super) stored: bool,
     /// Whether the host answered quickly; none: nothing was learned of that.
     pub(super) quick: Option<bool>,
+    /// How the poll of a source ended, where that was recorded.
+    pub(super) ended: Option<PollEnd>,
+}
+
+/// How a recorded poll of a source ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PollEnd {
+    /// The document was read.
+    Fetched {
+        /// Posts that are new.
+        new: usize,
+        /// Posts that changed.
+        changed: usize,
+    },
+    /// The document is unchanged.
+    NotModified,
+    /// The poll failed.
+    Failed(Failure),
+}
+
+impl PollEnd {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Failed(failure) => Self::Failed(failure.clone()),
+            Outcome::NotModified { .. } => Self::NotModified,
+            Outcome::Fetched { .. } => Self::Fetched { new: 0, changed: 0 },
+        }
+    }
+
+    fn with_posts(self, new: usize, changed: usize) -> Self {
+        match self {
+            Self::Fetched { .. } => Self::Fetched { new, changed },
+            other => other,
+        }
+    }
 }
 
 impl Polled {
     /// The lease ran out before there was an answer: whoever has the host now asks, and nothing is left to give back.
     pub(super) fn broken_off(url: &str) -> Self {
         tracing::warn!(url = %Shown(url), "a lease ran out before there was an answer; it is asked again");
-        Self { released: true, stored: false, quick: None }
+        Self { released: true, stored: false, quick: None, ended: None }
     }
 }
 
@@ -111,6 +146,7 @@ pub(super) async fn poll(
     let release = turn.release(ends, verdict.host_gap, memory.latest_success, quick, now);
     let (released, resume_over) = (release.is_some(), verdict.resume_over);
     let told = Told::of(&inner.cx, &source, &attempt, &verdict);
+    let end = PollEnd::of(&attempt.outcome);
     let commit = commit(inner, turn.lease, &source, attempt, verdict, memory, now);
     let moved = commit.moved.clone();
     let recorded = inner.recorder.commit(commit, release).await;
@@ -124,8 +160,10 @@ pub(super) async fn poll(
     };
     judged::resume(inner, resume_over, now).await;
     let stored = matches!(committed, Committed::Stored { .. });
+    let mut ended = None;
     match committed {
         Committed::Stored { new, changed } => {
+            ended = Some(end.with_posts(new.len(), changed.len()));
             add(&metrics.posts_new, new.len() as u64);
             add(&metrics.posts_updated, changed.len() as u64);
             told.log(&source, new.len(), changed.len());
@@ -138,7 +176,7 @@ pub(super) async fn poll(
             tracing::debug!(url = %Shown(&source.settings.url), "a poll was overtaken; discarded")
         }
     }
-    Ok(Polled { released, stored, quick })
+    Ok(Polled { released, stored, quick, ended })
 }
 
 /// Logs whether a source that was to move did, which its collection may have refused.
@@ -174,11 +212,12 @@ async fn refused(
     let verdict = judged(&inner.cx, turn, source, &attempt, interval, memory, &mut guard, now);
     let release = turn.release(false, verdict.host_gap, memory.latest_success, None, now);
     let released = release.is_some();
+    let end = PollEnd::of(&attempt.outcome);
     let commit = commit(inner, turn.lease, source, attempt, verdict, memory, now);
     let recorded = inner.recorder.commit(commit, release).await;
     drop(guard);
     let stored = matches!(recorded.await?, Committed::Stored { .. });
-    Ok(Polled { released, stored, quick: None })
+    Ok(Polled { released, stored, quick: None, ended: stored.then_some(end) })
 }
 
 /// What a poll is counted as: a failure by its kind.

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use super::cleanup::Cleaner;
 use super::now::Poller;
 use super::poll::Turn;
+use super::poll_run::Reports;
 use super::{Context, Inner, article, indexer, poll, reschedule};
 use crate::clock::Clock;
 use crate::store::{
@@ -22,7 +23,7 @@ use crate::store::{
 /// How many hosts one claim takes at most.
 const CLAIM: usize = 100;
 /// How many sources of one host are polled under one lease.
-const PER_HOST: u32 = 50;
+pub(super) const PER_HOST: u32 = 50;
 /// How long polls under way have to end when the engine stops.
 const GRACE: Duration = Duration::from_secs(25);
 /// How long the loop waits at most, so that what other processes add is noticed.
@@ -30,11 +31,11 @@ const PAUSE: Span = Span::from_secs(1);
 
 /// Polls what is due.
 pub struct Engine {
-    inner: Arc<Inner>,
-    tasks: JoinSet<()>,
+    pub(super) inner: Arc<Inner>,
+    pub(super) tasks: JoinSet<()>,
     cleaner: Cleaner,
     heartbeat_at: Option<Time>,
-    owner: String,
+    pub(super) owner: String,
 }
 
 /// What a tick did.
@@ -96,7 +97,7 @@ impl Engine {
         for claim in claims {
             self.inner.leases.take(claim.lease, now + lease);
             let lane = Lane::new(&self.inner, claim.quick);
-            self.tasks.spawn(work(Arc::clone(&self.inner), claim, lane, probe));
+            self.tasks.spawn(work(Arc::clone(&self.inner), claim, lane, probe, None));
         }
         self.count();
         Ok(ticked)
@@ -220,8 +221,13 @@ impl Engine {
     }
 
     /// How many hosts one claim takes.
-    fn at_once(&self) -> usize {
+    pub(super) fn at_once(&self) -> usize {
         (self.inner.cx.config.fetch.concurrency as usize).min(CLAIM)
+    }
+
+    /// Whether there is room for as many hosts as one claim takes.
+    pub(super) fn has_room(&self) -> bool {
+        self.room().total >= self.at_once()
     }
 
     /// How many more hosts may be begun. Beside those that are asked, some wait for their turn and some for their
@@ -238,7 +244,7 @@ impl Engine {
     }
 
     /// Moves the end of our leases, well before they run out.
-    async fn keep_leases(&mut self, now: Time) -> Result<(), StoreError> {
+    pub(super) async fn keep_leases(&mut self, now: Time) -> Result<(), StoreError> {
         let lease = self.inner.cx.lease();
         let due = self.heartbeat_at.is_none_or(|at| now >= at || at > now + lease);
         if !due {
@@ -267,13 +273,13 @@ struct Room {
 }
 
 /// Whether a host's task counts as one of a quick host; any other counts among the slow ones as long as it runs.
-struct Lane {
+pub(super) struct Lane {
     inner: Arc<Inner>,
     quick: bool,
 }
 
 impl Lane {
-    fn new(inner: &Arc<Inner>, quick: bool) -> Self {
+    pub(super) fn new(inner: &Arc<Inner>, quick: bool) -> Self {
         let mut lane = Self { inner: Arc::clone(inner), quick: true };
         lane.set(quick);
         lane
@@ -362,7 +368,14 @@ fn in_order(
 /// host's row, not here, so that it holds across restarts and workers.
 ///
 /// While our own network is down only a probe is made; what was claimed before is given back, and is due again.
-async fn work(inner: Arc<Inner>, claim: Claim, mut lane: Lane, probe: bool) {
+/// How each poll of a source ended goes to `reports`, where somebody wants to know.
+pub(super) async fn work(
+    inner: Arc<Inner>,
+    claim: Claim,
+    mut lane: Lane,
+    probe: bool,
+    reports: Option<Reports>,
+) {
     let Claim { lease, host, mut memory, host_sources, sources, articles, .. } = claim;
     let many = sources.len() + articles.len() > 1;
     let mut due = in_order(&memory, lease, sources, articles).into_iter().peekable();
@@ -378,10 +391,19 @@ async fn work(inner: Arc<Inner>, claim: Claim, mut lane: Lane, probe: bool) {
         };
         let last = due.peek().is_none() || memory.one_at_a_time();
         let turn = Turn { lease, host_sources, many, last, delay };
+        let source_id = match &work {
+            Work::Source(source) => Some(source.id),
+            Work::Article(_) => None,
+        };
         let polled = match work {
             Work::Source(source) => poll::poll(&inner, permit, turn, &mut memory, *source).await,
             Work::Article(work) => article::article(&inner, permit, turn, &host, &mut memory, *work).await,
         };
+        if let Some((reports, id)) = reports.as_ref().zip(source_id) {
+            let ended = polled.as_ref().map(|polled| polled.ended.clone()).map_err(Arc::clone);
+            // Nobody may be left to hear it.
+            let _ = reports.send((id, ended));
+        }
         match polled {
             Ok(polled) => {
                 released = polled.released;

@@ -7,7 +7,7 @@ use gleaner_core::time::{Span, Time};
 use gleaner_feed::{Options, Text, TextKind};
 
 use super::text::escape;
-use super::{Document, Lack, Page, Rules};
+use super::{Document, Lack, Page, Rules, glance};
 
 /// What a feed's server is asked for.
 pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
@@ -17,8 +17,10 @@ pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application
 pub fn read(page: &Page<'_>, _: &Rules<'_>) -> Result<Document, Fault> {
     let content_type = std::str::from_utf8(page.content_type).ok();
     let options = Options { content_type, url: Some(page.url.as_str()), ..Options::default() };
-    let feed =
-        gleaner_feed::parse(page.body, &options).map_err(|error| Fault::Unreadable(error.to_string()))?;
+    let feed = gleaner_feed::parse(page.body, &options).map_err(|error| {
+        let wall = glance::bot_wall(page).map(|wall| wall.message("feed"));
+        Fault::Unreadable(wall.unwrap_or_else(|| error.to_string()))
+    })?;
     let lacks = match feed.repairs {
         repairs if repairs.truncated => Some(Lack::EndsEarly),
         repairs if repairs.entries_dropped => Some(Lack::TooLong),

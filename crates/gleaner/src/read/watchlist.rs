@@ -5,11 +5,14 @@ use gleaner_core::link;
 use gleaner_core::post::Entry;
 
 use super::links::{self, Link};
-use super::{Document, Lack, Page, Rules};
+use super::{Document, Lack, Page, Rules, glance};
 
 /// Reads an index page: the links that `article_selector` finds, else those that look like articles.
 pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
     page.html()?;
+    if let Some(wall) = glance::bot_wall(page) {
+        return Err(Fault::Unreadable(wall.message("page")));
+    }
     let links = match rules.article_selector {
         Some(selector) => links::select(page, selector).map_err(|why| Fault::Unreadable(why.to_string()))?,
         None => links::guess(page),

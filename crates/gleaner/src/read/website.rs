@@ -10,11 +10,15 @@ use gleaner_core::classify::Fault;
 use gleaner_core::post::{Entry, content_hash};
 
 use super::text::plain_text;
-use super::{Document, Page, Rules, tree};
+use super::{Document, Page, Rules, glance, tree};
 
 /// Reads a page; `ignore_selector` leaves out what always changes.
 pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
-    let tree = tree::parse(&page.html()?);
+    let html = page.html()?;
+    if let Some(wall) = glance::bot_wall(page) {
+        return Err(Fault::Unreadable(wall.message("page")));
+    }
+    let tree = tree::parse(&html);
     if let Some(selector) = rules.ignore_selector {
         let matcher = Matcher::new(selector)
             .map_err(|_| Fault::Unreadable(format!("'{selector}' is no CSS selector")))?;

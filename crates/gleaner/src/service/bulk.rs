@@ -58,6 +58,13 @@ impl By<'_> {
                 (ids, next)
             }
         };
+        if action == BulkAction::Poll {
+            let each = self.make_due(&ids).await?;
+            return Ok(BulkDone {
+                each: each.into_iter().map(|(id, due)| (id, due.map(|()| None))).collect(),
+                next,
+            });
+        }
         let mut each = Vec::with_capacity(ids.len());
         for id in ids {
             match self.act(id, action).await {
@@ -75,7 +82,9 @@ impl By<'_> {
             BulkAction::Enable => Ok(self.set_enabled(id, true).await?.then_some(BulkAction::Disable)),
             BulkAction::Disable => Ok(self.set_enabled(id, false).await?.then_some(BulkAction::Reinstate)),
             BulkAction::Reinstate => Ok(self.reinstate(id).await?.then_some(BulkAction::Disable)),
-            BulkAction::Poll => self.make_due(id).await.map(|()| None),
+            BulkAction::Poll => {
+                self.make_due(&[id]).await?.pop().map_or(Ok(None), |(_, due)| due.map(|()| None))
+            }
             BulkAction::Delete => self.delete_source(id).await.map(|()| None),
             BulkAction::Move(collection_id) => {
                 let was = self.store.source(id).await?.settings.collection_id;

@@ -70,11 +70,13 @@ pub(super) fn kinds<'a>(
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<Vec<KindPattern>, ServiceError> {
     let pattern = |text: &str| {
-        KindPattern::parse(text).ok_or_else(|| {
+        KindPattern::parse(text).filter(KindPattern::is_known).ok_or_else(|| {
             let shown: String = text.chars().take(64).collect();
-            let message =
-                format!("'{shown}' is no type of events; write post.created, or source.* for all such");
-            ServiceError::invalid(field, message)
+            let hint = match KindPattern::nearest(&shown) {
+                Some(known) => format!("did you mean {known}?"),
+                None => "write post.created, or source.* for all such".to_owned(),
+            };
+            ServiceError::invalid(field, format!("'{shown}' is no type of events; {hint}"))
         })
     };
     texts.map(str::trim).filter(|text| !text.is_empty()).map(pattern).collect()

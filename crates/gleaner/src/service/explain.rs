@@ -141,6 +141,7 @@ pub fn poll_in_words(poll: &Poll) -> String {
         (skipped.duplicate.into(), "skipped as duplicates"),
         (skipped.too_old.into(), "skipped as too old"),
         (skipped.before_source.into(), "skipped as older than the source"),
+        (skipped.beyond_recent.into(), "skipped as more than the first poll stores"),
         (skipped.empty.into(), "skipped as empty"),
     ];
     let told = counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| match count {

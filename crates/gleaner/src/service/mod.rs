@@ -40,6 +40,7 @@ mod repeat;
 mod replay;
 mod sources;
 mod stream;
+mod synonyms;
 mod trial;
 mod webhooks;
 mod workers;
@@ -51,7 +52,7 @@ use std::time::Duration;
 use gleaner_core::time::Time;
 use tokio::sync::Notify;
 
-pub use crate::engine::{Told, ToldSource, observed_redirect};
+pub use crate::engine::{PollEnd, SourceReport, Told, ToldSource, observed_redirect};
 pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, Collection, Delivery, DeliveryStatus, GoesBy, Host, HostOrder, Key, Listed,
@@ -70,10 +71,11 @@ pub use explain::{network_down, poll_in_words};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use feeds::{FeedContent, FeedItem, OutputFeed};
 pub use fields::SourceFields;
+pub use gleaner_core::backfill::Backfill;
 pub use gleaner_core::explain::Explanation;
 pub use health::{Check, Readiness};
 pub use history::History;
-pub use import::{Imported, Line, ListOptions, MAX_LIST_BYTES};
+pub use import::{FIRST_POLLS_WITHIN, Imported, Line, ListOptions, MAX_LIST_BYTES};
 pub use import_jobs::{ImportJob, ListFrom};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
@@ -85,7 +87,7 @@ pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
-pub use sources::{Added, NewSource};
+pub use sources::{Added, NewSource, SameUrl};
 pub use stream::{Resent, StreamNow};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};

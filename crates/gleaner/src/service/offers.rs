@@ -1,6 +1,7 @@
 //! What a page that was fetched could be as a source, and what would be found in it. No fetching, no storing.
 
 use bytes::Bytes;
+use gleaner_core::backfill::Backfill;
 use gleaner_core::classify::Fault;
 use gleaner_core::identity::{Filter, Seen};
 use gleaner_core::source::{Duplicates, Kind};
@@ -49,7 +50,7 @@ pub(super) struct Reading {
 impl Reading {
     /// For a source that is yet to be added. Who adds one wants to see something: its first poll stores what is old, too.
     pub(super) fn new(config: &Config, now: Time) -> Self {
-        let filter = Filter::new(now, config.source.max_article_age, true, true, now);
+        let filter = Filter::new(now, config.source.max_article_age, true, Backfill::All, now);
         let filter = filter.with_duplicates(config.source.duplicates);
         Self { now, filter, known: Vec::new(), articles_per_poll: config.source.max_articles_per_poll }
     }

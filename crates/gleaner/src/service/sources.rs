@@ -1,5 +1,6 @@
 //! Adding, reading, listing and deleting sources. Edits are in `edit.rs`.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::link;
 use gleaner_core::schedule::first_poll;
 use gleaner_core::source::{Duplicates, Interval, Kind};
@@ -36,8 +37,8 @@ pub struct NewSource {
     pub policy: Option<String>,
     /// Which of its entries are duplicates; none: as config says.
     pub duplicates: Option<Duplicates>,
-    /// Whether the first poll stores old entries too.
-    pub backfill: bool,
+    /// Existing entries that the first poll stores.
+    pub backfill: Backfill,
     /// Polled at once, as a person who adds one expects; else at a random point within its first interval.
     pub at_once: bool,
 }
@@ -63,7 +64,7 @@ impl NewSource {
             ignore_robots: false,
             policy: None,
             duplicates: None,
-            backfill: true,
+            backfill: Backfill::All,
             at_once: true,
         }
     }
@@ -82,7 +83,37 @@ pub struct Added {
     pub note: Option<String>,
 }
 
+/// A source with the same URL in another collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SameUrl {
+    /// The source.
+    pub source_id: i64,
+    /// The collection it is in.
+    pub collection_id: i64,
+    /// The collection's name.
+    pub collection: String,
+}
+
 impl By<'_> {
+    /// Sources with this URL in other collections than that one.
+    pub async fn same_url_elsewhere(
+        &self,
+        url: &str,
+        collection_id: i64,
+    ) -> Result<Vec<SameUrl>, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        let found = self.store.sources_at(&link::canonical(url)).await?;
+        if found.iter().all(|(_, collection)| *collection == collection_id) {
+            return Ok(Vec::new());
+        }
+        let collections = self.store.collections().await?;
+        let named = |(source_id, id): (i64, i64)| {
+            let collection = collections.iter().find(|one| one.id == id && id != collection_id)?;
+            Some(SameUrl { source_id, collection_id: id, collection: collection.name.clone() })
+        };
+        Ok(found.into_iter().filter_map(named).collect())
+    }
+
     /// Adds a source as it is given; one whose URL the collection has already stays as it is.
     pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
         let collections = self.store.collections().await?;

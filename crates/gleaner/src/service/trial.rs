@@ -1,5 +1,6 @@
 //! Trying a URL: what would be stored and what skipped, and why, without storing anything.
 
+use gleaner_core::backfill::{Backfill, keep_recent};
 use gleaner_core::identity::{EntryVerdict, Filter, Seen, sift};
 use gleaner_core::link;
 use gleaner_core::outcome::{ErrorKind, Failure};
@@ -89,6 +90,7 @@ pub(super) async fn look(
     match read::feed::read(&page, &Rules::default()) {
         Ok(document) => {
             let title = document.title.clone();
+            let backfill = if backfill { Backfill::All } else { Backfill::None };
             let filter = Filter::new(now, config.source.max_article_age, true, backfill, now)
                 .with_duplicates(config.source.duplicates);
             let Preview { entries, notes, .. } = preview(document, &[], &filter, None, now);
@@ -140,6 +142,7 @@ pub(super) fn preview(
 ) -> Preview {
     let mut entries: Vec<TrialEntry> = document.entries.iter().map(unjudged).collect();
     let sifted = sift(document.entries, known, filter, document.lacks.is_none(), now, read::body_text);
+    let sifted = keep_recent(sifted, filter);
     let mut stored = 0;
     for (entry, verdict) in entries.iter_mut().zip(sifted.verdicts) {
         let verdict = match verdict {
@@ -155,6 +158,7 @@ pub(super) fn preview(
             EntryVerdict::Duplicate => "skipped: a copy of another entry",
             EntryVerdict::TooOld => "skipped: older than max_article_age_days",
             EntryVerdict::BeforeSource => "skipped: published before the source is added",
+            EntryVerdict::BeyondRecent => "skipped: not among the most recent",
             EntryVerdict::Empty => "skipped: neither id, link, title nor text",
         };
         verdict.clone_into(&mut entry.verdict);

@@ -129,7 +129,7 @@ fn listed<'a>(row: &'a Row<'a>) -> Result<Listed<'a>> {
         article_selector: row.text_or_none()?,
         ignore_selector: row.text_or_none()?,
         full_content: row.flag()?,
-        backfill: row.flag()?,
+        backfill: row.text()?.0.parse()?,
         policy: row.text_or_none()?,
         duplicates: row.text_or_none()?.map(|name| name.0.parse()).transpose()?,
         last_polled_at: row.time_or_none()?,
@@ -158,7 +158,7 @@ mod tests {
         let path = directory.path().join("some.db");
         let columns = |url: &str| {
             format!(
-                "SELECT 7, {url}, 'feed', NULL, 1, NULL, 30, NULL, NULL, 0, 1, NULL, NULL, NULL, NULL, NULL, 5, 6, \
+                "SELECT 7, {url}, 'feed', NULL, 1, NULL, 30, NULL, NULL, 0, 'all', NULL, NULL, NULL, NULL, NULL, 5, 6, \
                  'host', 2, NULL, NULL, 0, 0, 0, NULL WHERE ?1 = 0"
             )
         };

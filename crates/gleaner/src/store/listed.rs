@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::Health;
 use gleaner_core::source::{Duplicates, Interval, Kind};
@@ -42,9 +43,8 @@ pub struct Listed<'a> {
     /// Whether each new entry's page is fetched.
     #[serde(deserialize_with = "flag")]
     pub full_content: bool,
-    /// Whether the first poll stores old entries too.
-    #[serde(deserialize_with = "flag")]
-    pub backfill: bool,
+    /// Existing entries that the first poll stores.
+    pub backfill: Backfill,
     /// Its own policy.
     pub policy: Option<Text<'a>>,
     /// Which of its entries are duplicates.

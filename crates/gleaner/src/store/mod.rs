@@ -71,6 +71,24 @@ pub trait Work: Send + Sync {
     /// Leases the host of one source, due or not, with that source alone; none where somebody else has it.
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>>;
 
+    /// Hosts of these sources, as `(source, host)`; unknown sources are left out.
+    async fn source_hosts(&self, ids: &[i64]) -> Result<Vec<(i64, i64)>>;
+
+    /// Leases the hosts of these sources, due or not, each with those of the sources that it serves. Leaves out hosts that
+    /// somebody else has leased, and hosts in the delay after their last request. `request.hosts` and `request.per_host`
+    /// do not apply.
+    async fn claim_sources(&self, ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>>;
+
+    /// Leases the hosts of pages of these sources that are due, each with those pages; leaves out the same hosts as
+    /// [`Work::claim_sources`].
+    async fn claim_pages(&self, source_ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>>;
+
+    /// Whether these sources may be polled; unknown sources are left out.
+    async fn poll_holds(&self, ids: &[i64]) -> Result<Vec<PollHold>>;
+
+    /// How many pages of these sources are due.
+    async fn pages_due(&self, source_ids: &[i64], now: Time) -> Result<u64>;
+
     /// Makes an enabled source due, as a person asks for it, without raising its fence; tells the lease that its host
     /// is under at that time, if it is.
     async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>>;
@@ -131,6 +149,9 @@ pub trait Sources: Send + Sync {
         limit: u32,
     ) -> Result<Vec<(Place, Source)>>;
 
+    /// Sources with this canonical URL in any collection, as `(source, collection)`, by id.
+    async fn sources_at(&self, canonical_url: &str) -> Result<Vec<(i64, i64)>>;
+
     /// How many sources a filter finds, counted up to that many.
     async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64>;
 
@@ -186,6 +207,9 @@ pub trait Content: Send + Sync {
 
     /// What was done in each hour since then, the oldest first; hours of nothing are left out.
     async fn activity(&self, from: Time) -> Result<Vec<Activity>>;
+
+    /// The latest row of the history of each of these sources; those without one are left out.
+    async fn latest_polls(&self, source_ids: &[i64]) -> Result<HashMap<i64, Poll>>;
 
     /// A source's history, newest first, before that row.
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>>;

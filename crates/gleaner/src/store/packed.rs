@@ -1,5 +1,6 @@
 //! Sources from lines of JSON, as `sql/packed.rs` has both databases write them.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::follow::PageCounts;
 use gleaner_core::health::{CountedRun, Disabled, Failing, Health, Quarantine};
@@ -27,8 +28,7 @@ struct Packed {
     ignore_selector: Option<String>,
     #[serde(deserialize_with = "flag")]
     full_content: bool,
-    #[serde(deserialize_with = "flag")]
-    backfill: bool,
+    backfill: Backfill,
     #[serde(deserialize_with = "flag")]
     ignore_robots: bool,
     policy: Option<String>,

@@ -1,6 +1,7 @@
 //! Sources, events and housekeeping, as they go into a store and come out of it.
 
 use gleaner_core::adaptive::Habit;
+use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::{Elsewhere, Proposal};
 use gleaner_core::follow::PageCounts;
 use gleaner_core::health::{Decision, Health, Status, StatusEvent};
@@ -35,8 +36,8 @@ pub struct SourceSettings {
     pub ignore_selector: Option<String>,
     /// Whether each new entry's page is fetched.
     pub full_content: bool,
-    /// Whether the first poll stores old entries too.
-    pub backfill: bool,
+    /// Existing entries that the first poll stores.
+    pub backfill: Backfill,
     /// Whether robots.txt is not asked.
     pub ignore_robots: bool,
     /// Its own policy.
@@ -60,7 +61,7 @@ impl SourceSettings {
             article_selector: None,
             ignore_selector: None,
             full_content: false,
-            backfill: false,
+            backfill: Backfill::None,
             ignore_robots: false,
             policy: None,
             duplicates: None,

@@ -74,6 +74,19 @@ pub struct Claim {
     pub articles: Vec<ArticleWork>,
 }
 
+/// Whether a source may be polled by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PollHold {
+    /// The source.
+    pub source_id: i64,
+    /// Whether it is enabled.
+    pub enabled: bool,
+    /// Its host's name.
+    pub host: String,
+    /// Neither it nor its host is to be polled before then.
+    pub until: Option<Time>,
+}
+
 /// Proof that a host is ours; a later claim raises the fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lease {

@@ -9,6 +9,7 @@ mod events;
 mod feed_active;
 mod feeds;
 mod import;
+mod input;
 mod polling;
 mod posts;
 mod schemathesis;

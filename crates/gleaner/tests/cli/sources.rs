@@ -33,7 +33,7 @@ fn suspects_are_listed_and_explained(site: &Site) {
     site.run(&["poll", "1", "--wait"]).ok();
     assert_eq!(site.run(&["list", "--suspect"]).ok(), "no such sources\n");
     server.on("/feed", Reply::ok("<html><title>Just a moment...</title>"));
-    site.run(&["poll", "1", "--wait"]).ok();
+    assert_eq!(site.run(&["poll", "1", "--wait"]).code, 1, "a page is no feed");
     let listed = site.run(&["list", "--suspect"]).ok();
     assert!(listed.contains("/feed") && !listed.contains("/other"), "{listed}");
     let shown = site.run(&["show", "1"]).ok();
@@ -112,6 +112,9 @@ fn sources_are_added_changed_and_removed(site: &Site) {
     assert!(listed.contains(&url), "{listed}");
     site.run(&["enable", "1"]).ok();
     assert_eq!(site.run(&["list", "--status", "quarantined"]).ok(), "no such sources\n");
+    let refused = site.run(&["remove", "1"]).failed(2);
+    assert!(refused.contains("no terminal to ask on; add --yes"), "{refused}");
+    assert_eq!(site.json(&["show", "1"])["source"]["id"], 1, "nothing was removed");
     let removed = site.run(&["remove", "1", "--yes"]).ok();
     assert_eq!(removed, format!("source 1 ({url}) is removed, and its posts with it\n"));
     assert_eq!(site.run(&["show", "1"]).failed(3), "error: source 1 does not exist\n");
@@ -128,8 +131,9 @@ fn sources_are_polled_and_explained(site: &Site) {
     let polled = site.run(&["poll", "1", "--wait"]);
     assert_eq!(polled.code, 0, "{}", polled.err);
     assert!(polled.out.starts_with(&format!("{feed}: ")), "{}", polled.out);
-    let polled = site.json(&["poll", &gone, "--wait"]);
-    assert_eq!(polled["error_type"], "gone");
+    let polled = site.run(&["poll", &gone, "--wait", "--json"]);
+    let poll: serde_json::Value = serde_json::from_str(&polled.out).unwrap();
+    assert_eq!((polled.code, &poll["error_type"]), (1, &"gone".into()), "{}", polled.err);
     let shown = site.run(&["show", "2"]).ok();
     assert!(shown.starts_with("Gone\n  "), "{shown}");
     assert!(shown.contains("  last_error            410 Gone\n"), "{shown}");

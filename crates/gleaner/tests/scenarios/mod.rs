@@ -2,7 +2,9 @@
 //! a real resolver, and a clock that stands still until it is set.
 
 mod article_pages;
+mod backfill;
 mod backoff;
+mod bot_walls;
 mod changes;
 mod classes;
 mod cooldown;

@@ -9,6 +9,7 @@ use gleaner::fetch::{Fetcher, Outside};
 use gleaner::metrics::Metrics;
 use gleaner::service::{Actor, By, NewSource, Service};
 use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
+use gleaner_core::backfill::Backfill;
 use gleaner_core::time::{Span, Time};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
@@ -213,7 +214,8 @@ impl World {
         change: impl FnOnce(&mut NewSource),
     ) -> i64 {
         self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));
-        let mut new = NewSource { backfill: false, ..NewSource::feed(self.server.url_of(host, path)) };
+        let mut new =
+            NewSource { backfill: Backfill::None, ..NewSource::feed(self.server.url_of(host, path)) };
         change(&mut new);
         for sibling in 0..self.db.siblings {
             let url = self.server.url_of(host, &sibling_path(path, sibling)).to_string();

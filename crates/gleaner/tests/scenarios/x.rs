@@ -2,6 +2,7 @@
 
 use gleaner::config::secret::Secret;
 use gleaner::service::NewSource;
+use gleaner_core::backfill::Backfill;
 use gleaner_core::health::Status;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::source::Kind;
@@ -48,7 +49,7 @@ pub(super) async fn world_with_key(db: Database) -> (World, X) {
 }
 
 pub(super) async fn follow(world: &World, handle: &str) -> i64 {
-    let new = NewSource { kind: Kind::X, backfill: false, ..NewSource::feed(handle) };
+    let new = NewSource { kind: Kind::X, backfill: Backfill::None, ..NewSource::feed(handle) };
     world.service().add(&new).await.unwrap().id
 }
 

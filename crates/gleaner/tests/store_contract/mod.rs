@@ -5,6 +5,7 @@ mod commits;
 mod held;
 mod lists;
 mod outgoing;
+mod poll_run;
 mod sources;
 mod streams;
 mod upkeep;

@@ -15,8 +15,8 @@ use super::sources::not_found;
 use super::state::{kind, poll_delay};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
-    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, Release,
-    Result, Source, Work,
+    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, PollHold,
+    Release, Result, Source, Work,
 };
 
 /// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
@@ -47,6 +47,68 @@ impl Work for Sql {
             self.end(tx, claim).await
         })
         .await
+    }
+
+    async fn source_hosts(&self, ids: &[i64]) -> Result<Vec<(i64, i64)>> {
+        let mut hosts = Vec::with_capacity(ids.len());
+        for piece in id_pieces(ids) {
+            let mut query = Query::new("SELECT source_id, host_id FROM source_state WHERE source_id IN ");
+            push_ids(&mut query, piece);
+            query.push(" ORDER BY source_id");
+            hosts.extend(self.rows(query).await?.iter().map(|row| (row.get(0), row.get(1))));
+        }
+        Ok(hosts)
+    }
+
+    async fn claim_sources(&self, ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>> {
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let claims = claim_sources(&mut tx, ids, request).await;
+            self.end(tx, claims).await
+        })
+        .await
+    }
+
+    async fn claim_pages(&self, source_ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>> {
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let claims = claim_pages(&mut tx, source_ids, request).await;
+            self.end(tx, claims).await
+        })
+        .await
+    }
+
+    async fn poll_holds(&self, ids: &[i64]) -> Result<Vec<PollHold>> {
+        let mut holds = Vec::with_capacity(ids.len());
+        for piece in id_pieces(ids) {
+            let mut query = Query::new(format!(
+                "SELECT s.id, t.enabled, h.name, t.hold_until, h.hold_until AS host_until FROM {SOURCE_TABLES} \
+                 WHERE s.id IN "
+            ));
+            push_ids(&mut query, piece);
+            for row in &self.rows(query).await? {
+                let read = || {
+                    let until = opt_time(row, "hold_until")?.max(opt_time(row, "host_until")?);
+                    let (source_id, enabled, host) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+                    Ok(PollHold { source_id, enabled, host, until })
+                };
+                holds.push(read().map_err(|error: sqlx::Error| self.fail(error))?);
+            }
+        }
+        Ok(holds)
+    }
+
+    async fn pages_due(&self, source_ids: &[i64], now: Time) -> Result<u64> {
+        let mut due = 0;
+        for piece in id_pieces(source_ids) {
+            let mut query = Query::new("SELECT COUNT(*) FROM article_work WHERE next_try_at <= ");
+            query.push_bind(ms(now)).push(" AND source_id IN ");
+            push_ids(&mut query, piece);
+            for row in &self.rows(query).await? {
+                due += u64::try_from(row.get::<i64, _>(0)).unwrap_or(0);
+            }
+        }
+        Ok(due)
     }
 
     async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>> {
@@ -206,8 +268,8 @@ pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
     query
 }
 
-/// The query that finds pages that are due of leased hosts.
-pub(super) fn due_articles(hosts: &[i64], request: &ClaimRequest) -> Query {
+/// The query that finds pages that are due of leased hosts, or only those of some sources.
+pub(super) fn due_articles(hosts: &[i64], sources: Option<&[i64]>, request: &ClaimRequest) -> Query {
     let mut query = Query::new(
         "SELECT d.id, d.source_id, d.host_id, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
              s.ignore_robots, s.url AS source_url, s.secret, t.enabled FROM (SELECT *, \
@@ -216,6 +278,10 @@ pub(super) fn due_articles(hosts: &[i64], request: &ClaimRequest) -> Query {
     );
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
+    if let Some(sources) = sources {
+        query.push(" AND source_id IN ");
+        push_ids(&mut query, sources);
+    }
     query.push(") d JOIN sources s ON s.id = d.source_id JOIN source_state t ON t.source_id = d.source_id ");
     query.push("WHERE place <= ");
     query.push_bind(i64::from(request.per_host)).push(" ORDER BY d.host_id, d.place");
@@ -233,7 +299,7 @@ async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> 
         for (host_id, source) in sources(&row)? {
             due.entry(host_id).or_default().push(source);
         }
-        for row in due_articles(piece, request).build().fetch_all(&mut **tx).await? {
+        for row in due_articles(piece, None, request).build().fetch_all(&mut **tx).await? {
             articles.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
         }
     }
@@ -259,6 +325,83 @@ async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Res
     let row = query.build().fetch_one(&mut **tx).await?;
     claim.sources = sources(&row)?.into_iter().map(|(_, source)| source).collect();
     Ok(Some(claim))
+}
+
+/// Leases hosts that are free now, of those that `which` selects.
+async fn claim_free_hosts(
+    tx: &mut Tx,
+    request: &ClaimRequest,
+    which: impl FnOnce(&mut Query),
+) -> sqlx::Result<Vec<Claim>> {
+    let now = ms(request.now);
+    let mut query = Query::new("WITH free AS MATERIALIZED (SELECT id FROM hosts WHERE id IN (");
+    which(&mut query);
+    query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(now);
+    query.push(") AND (free_at IS NULL OR free_at <= ").push_bind(now).push(")");
+    query.push(SKIP_LOCKED).push(") ");
+    push_lease(&mut query, request);
+    query.push(" WHERE id IN (SELECT id FROM free) RETURNING id, name, fence, hold_until, memory, served_at, served_id");
+    query.build().fetch_all(&mut **tx).await?.iter().map(leased).collect()
+}
+
+async fn claim_sources(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> {
+    let mut claims: Vec<Claim> = Vec::new();
+    for piece in id_pieces(ids) {
+        claims.extend(
+            claim_free_hosts(tx, request, |query| {
+                query.push("SELECT host_id FROM source_state WHERE source_id IN ");
+                push_ids(query, piece);
+            })
+            .await?,
+        );
+    }
+    // A host whose sources are in several pieces was leased with the first of them.
+    let places: HashMap<i64, usize> =
+        claims.iter().enumerate().map(|(place, claim)| (claim.lease.host_id, place)).collect();
+    for piece in id_pieces(ids).filter(|_| !places.is_empty()) {
+        let mut query = select_sources();
+        query.push(" WHERE s.id IN ");
+        push_ids(&mut query, piece);
+        end_sources(&mut query);
+        for (host_id, source) in sources(&query.build().fetch_one(&mut **tx).await?)? {
+            if let Some(claim) = places.get(&host_id).and_then(|place| claims.get_mut(*place)) {
+                claim.sources.push(source);
+            }
+        }
+    }
+    for claim in &mut claims {
+        claim.sources.sort_by_key(|source| source.id);
+    }
+    Ok(claims)
+}
+
+async fn claim_pages(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> {
+    let mut claims: Vec<Claim> = Vec::new();
+    for piece in id_pieces(ids) {
+        claims.extend(
+            claim_free_hosts(tx, request, |query| {
+                query
+                    .push("SELECT host_id FROM article_work WHERE next_try_at <= ")
+                    .push_bind(ms(request.now));
+                query.push(" AND source_id IN ");
+                push_ids(query, piece);
+            })
+            .await?,
+        );
+    }
+    let hosts: Vec<i64> = claims.iter().map(|claim| claim.lease.host_id).collect();
+    let mut pages: HashMap<i64, Vec<ArticleWork>> = HashMap::new();
+    for piece in id_pieces(ids).filter(|_| !hosts.is_empty()) {
+        for hosts in id_pieces(&hosts) {
+            for row in due_articles(hosts, Some(piece), request).build().fetch_all(&mut **tx).await? {
+                pages.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
+            }
+        }
+    }
+    for claim in &mut claims {
+        claim.articles = pages.remove(&claim.lease.host_id).unwrap_or_default();
+    }
+    Ok(claims)
 }
 
 /// Makes a source due; the outer none: there is no such source.
@@ -348,7 +491,9 @@ async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
                 .push_bind(release.served.map(|success| success.source))
                 .push_bind(release.quick);
         });
-        query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, free_at = v.free_at, ");
+        // A host that is given back without a request keeps the delay after the request before.
+        query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, ");
+        query.push("free_at = COALESCE(v.free_at, hosts.free_at), ");
         query.push("served_at = COALESCE(v.served_at, hosts.served_at), ");
         query.push("served_id = COALESCE(v.served_id, hosts.served_id), ");
         query.push("quick = COALESCE(v.quick, hosts.quick) FROM v ");

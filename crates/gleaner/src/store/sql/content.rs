@@ -99,6 +99,24 @@ impl Content for Sql {
         Ok(found.into_iter().next())
     }
 
+    async fn latest_polls(&self, source_ids: &[i64]) -> Result<HashMap<i64, Poll>> {
+        let mut latest = HashMap::with_capacity(source_ids.len());
+        for piece in id_pieces(source_ids) {
+            let mut query = Query::new(format!(
+                "SELECT source_id, {POLL} FROM polls WHERE id IN (SELECT (SELECT MAX(p.id) FROM polls p \
+                 WHERE p.source_id = t.source_id) FROM source_state t WHERE t.source_id IN "
+            ));
+            push_ids(&mut query, piece);
+            query.push(")");
+            for row in &self.rows(query).await? {
+                let read = poll(row).and_then(|poll| Ok((row.try_get("source_id")?, poll)));
+                let (source_id, poll) = read.map_err(|error| self.fail(error))?;
+                latest.insert(source_id, poll);
+            }
+        }
+        Ok(latest)
+    }
+
     async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>> {
         let mut query = Query::new("SELECT created_at, COUNT(*) FROM posts WHERE source_id = ");
         query.push_bind(source_id).push(" AND created_at >= ").push_bind(ms(since));

@@ -39,7 +39,7 @@ fn push_settings(list: &mut Values<'_>, settings: &SourceSettings, canonical_url
         .push_bind(settings.article_selector.as_deref())
         .push_bind(settings.ignore_selector.as_deref())
         .push_bind(settings.full_content)
-        .push_bind(settings.backfill)
+        .push_bind(settings.backfill.name())
         .push_bind(settings.ignore_robots)
         .push_bind(settings.policy.as_deref())
         .push_bind(settings.duplicates.map(Duplicates::name))
@@ -122,6 +122,12 @@ impl Sources for Sql {
     async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64> {
         let found = self.all(ordered::count(filter, most), |row| row.try_get::<i64, _>(0)).await?;
         Ok(found.first().map_or(0, |count| u64::try_from(*count).unwrap_or(0)))
+    }
+
+    async fn sources_at(&self, canonical_url: &str) -> Result<Vec<(i64, i64)>> {
+        let mut query = Query::new("SELECT id, collection_id FROM sources WHERE canonical_url = ");
+        query.push_bind(canonical_url).push(" ORDER BY id");
+        self.all(query, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await
     }
 
     async fn count_by_status(&self) -> Result<Vec<(Status, u64)>> {

@@ -130,7 +130,7 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("claim hosts", claim_hosts(&request)),
         ("claim a host as a probe", claim_hosts(&probe)),
         ("claim their sources", due_sources(&hosts, &request)),
-        ("claim their pages", due_articles(&hosts, &request)),
+        ("claim their pages", due_articles(&hosts, None, &request)),
         ("known entries", known),
         ("posts to clean up", old),
         ("pages to clean up", super::pages::old(Time::from_millis(0), 100)),

@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::source_types::{Fields, Shown};
+use super::source_types::{Fields, SameUrlResponse, Shown};
+use super::sources::also_in;
 use crate::service::{Checks, SourceFields, Trial};
 use crate::web::auth::As;
 use crate::web::json::Json;
@@ -38,6 +39,8 @@ struct Found {
     source: Shown<'static>,
     /// What could not be found out about it, though it was added.
     note: Option<String>,
+    /// Sources with the same URL in other collections.
+    also_in: Vec<SameUrlResponse>,
 }
 
 /// Look at a URL: what the first poll of it would store, or which feeds it names. Nothing is stored.
@@ -62,5 +65,6 @@ async fn find(
     let mut checks = Checks::default();
     let fields = SourceFields::read(&body, &mut checks);
     let (source, note) = whoever.by().find_source(fields, checks).await?;
-    Ok((StatusCode::CREATED, Json(Found { source: source.into(), note })))
+    let also_in = also_in(&whoever, &source).await?;
+    Ok((StatusCode::CREATED, Json(Found { source: source.into(), note, also_in })))
 }

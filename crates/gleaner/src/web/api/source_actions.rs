@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use super::source_types::{Shown, StatusName};
 use super::sources::tagged;
-use crate::service::{Explanation, Poll, PollRequest, PolledNow, WaitingPage};
+use crate::service::{BULK, Explanation, Poll, PollRequest, PolledNow, ServiceError, WaitingPage};
 use crate::web::auth::As;
 use crate::web::json::{Json, Path, Query};
 use crate::web::params::Params;
@@ -28,6 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
         .routes(routes!(polls))
         .routes(routes!(pages))
         .routes(routes!(retry_pages))
+        .routes(routes!(latest_polls))
 }
 
 /// How to poll.
@@ -218,6 +219,39 @@ impl From<Explanation> for ShownExplanation {
 ))]
 async fn explain(whoever: As, Path(id): Path<i64>) -> Result<Json<ShownExplanation>, Problem> {
     Ok(Json(whoever.by().explain(id).await?.into()))
+}
+
+/// Which sources.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LatestPollsRequest {
+    /// At most 1000.
+    #[schema(max_items = 1000)]
+    ids: Vec<i64>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct LatestPollsResponse {
+    items: Vec<ShownPoll>,
+}
+
+/// The latest poll of each of many sources, to follow polls that were asked for in bulk. Sources that were never polled,
+/// and those that do not exist, are left out.
+#[utoipa::path(post, path = "/sources/latest-polls", tag = "sources", request_body = LatestPollsRequest, responses(
+    (status = 200, body = LatestPollsResponse),
+    (status = 422, description = "Not valid"),
+))]
+async fn latest_polls(
+    whoever: As,
+    Json(request): Json<LatestPollsRequest>,
+) -> Result<Json<LatestPollsResponse>, Problem> {
+    if request.ids.len() > BULK as usize {
+        return Err(ServiceError::invalid("ids", format!("at most {BULK} at once")).into());
+    }
+    let mut polls: Vec<(i64, Poll)> = whoever.by().latest_polls(&request.ids).await?.into_iter().collect();
+    polls.sort_by_key(|(source_id, _)| *source_id);
+    let items = polls.into_iter().map(|(source_id, poll)| ShownPoll::of(source_id, poll)).collect();
+    Ok(Json(LatestPollsResponse { items }))
 }
 
 /// List a source's polls, newest first.

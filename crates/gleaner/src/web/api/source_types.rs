@@ -1,5 +1,6 @@
 //! How sources look in the API.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Proposal;
 use gleaner_core::health::Status;
 use gleaner_core::source::{Duplicates, Interval, Kind};
@@ -8,7 +9,7 @@ use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::service::{Listed, Source, SourceFilter, Text};
+use crate::service::{Listed, SameUrl, Source, SourceFilter, Text};
 use crate::web::params::Params;
 use crate::web::written::written;
 use crate::web::{Limit, Problem};
@@ -38,7 +39,8 @@ written! {
         #[schema(value_type = Option<String>)]
         ignore_selector: Option<Text<'a>>,
         full_content: bool,
-        backfill: bool,
+        /// Existing entries that the first poll stores: `false` (none), `true` (all) or `"recent"`.
+        backfill: BackfillResponse,
         /// Its own policy; null: the default one.
         #[schema(value_type = Option<String>)]
         policy: Option<Text<'a>>,
@@ -90,6 +92,29 @@ written! {
     }
 }
 
+/// A source that was added.
+#[derive(Serialize, ToSchema)]
+pub(super) struct CreatedSource {
+    #[serde(flatten)]
+    pub(super) source: Shown<'static>,
+    /// Sources with the same URL in other collections: each is polled for itself. Delete one where one is enough.
+    pub(super) also_in: Vec<SameUrlResponse>,
+}
+
+/// A source with the same URL in another collection.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SameUrlResponse {
+    source_id: i64,
+    collection_id: i64,
+    collection: String,
+}
+
+impl From<SameUrl> for SameUrlResponse {
+    fn from(SameUrl { source_id, collection_id, collection }: SameUrl) -> Self {
+        Self { source_id, collection_id, collection }
+    }
+}
+
 impl<'a> From<Listed<'a>> for Shown<'a> {
     fn from(source: Listed<'a>) -> Self {
         let health = source.health.unwrap_or_default();
@@ -108,7 +133,7 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
             article_selector: source.article_selector,
             ignore_selector: source.ignore_selector,
             full_content: source.full_content,
-            backfill: source.backfill,
+            backfill: source.backfill.into(),
             policy: source.policy,
             duplicates: source.duplicates,
             consecutive_failures: row.as_ref().map_or(0, |row| row.count),
@@ -166,6 +191,51 @@ fn interval(interval: Interval) -> Option<Every> {
         Interval::Minutes(minutes) => Some(Every::Minutes(minutes)),
         Interval::Auto => Some(Every::Auto(Auto::Auto)),
     }
+}
+
+/// Existing entries that the first poll stores: all or none, or `"recent"`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Backfill)]
+#[serde(untagged)]
+pub(super) enum BackfillResponse {
+    All(bool),
+    Recent(Recent),
+}
+
+/// Up to 10 of the newest within the maximum age.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Recent {
+    Recent,
+}
+
+impl From<Backfill> for BackfillResponse {
+    fn from(backfill: Backfill) -> Self {
+        match backfill {
+            Backfill::None => Self::All(false),
+            Backfill::Recent => Self::Recent(Recent::Recent),
+            Backfill::All => Self::All(true),
+        }
+    }
+}
+
+/// Existing entries that the first poll stores: all or none, or by name.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
+pub(super) enum BackfillRequest {
+    All(bool),
+    Named(BackfillName),
+}
+
+/// Existing entries that the first poll stores.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+pub(super) enum BackfillName {
+    None,
+    Recent,
+    All,
 }
 
 /// What seems to be wrong with a source, though it answers. It is polled as ever, and nothing is held against it.
@@ -306,7 +376,8 @@ pub(super) struct Fields {
     /// CSS; what of a website always changes and is left out.
     ignore_selector: Option<String>,
     full_content: Option<bool>,
-    backfill: Option<bool>,
+    /// Existing entries that the first poll stores: `false` or `"none"`, `"recent"` (up to 10), `true` or `"all"`.
+    backfill: Option<BackfillRequest>,
     ignore_robots: Option<bool>,
     policy: Option<String>,
     /// Which entries are duplicates and not stored; null: as config says.

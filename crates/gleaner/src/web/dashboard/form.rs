@@ -21,12 +21,12 @@ pub(super) const FIELDS: [(&str, &str); 14] = [
     ("policy", "Policy"),
     ("duplicates", "Duplicates"),
     ("full_content", "Full content"),
-    ("backfill", "Old entries at the first poll"),
+    ("backfill", "Existing entries"),
     ("ignore_robots", "Do not ask robots.txt"),
     ("enabled", "Enabled"),
 ];
 /// Those that are set or not, and cannot be wrong.
-pub(super) const FLAGS: [&str; 4] = ["full_content", "backfill", "ignore_robots", "enabled"];
+pub(super) const FLAGS: [&str; 3] = ["full_content", "ignore_robots", "enabled"];
 
 /// What a browser sent.
 pub(super) type Sent = HashMap<String, String>;
@@ -59,7 +59,7 @@ impl Values {
             ("policy", text(&settings.policy)),
             ("duplicates", settings.duplicates.map(|rule| rule.name().to_owned()).unwrap_or_default()),
             ("full_content", flag(settings.full_content)),
-            ("backfill", flag(settings.backfill)),
+            ("backfill", settings.backfill.name().to_owned()),
             ("ignore_robots", flag(settings.ignore_robots)),
             ("enabled", flag(source.health.disabled.is_none())),
         ];

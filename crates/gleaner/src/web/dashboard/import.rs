@@ -8,11 +8,14 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 
+use gleaner_core::backfill::UnknownBackfill;
+
 use super::given::{Given, Named, sentence};
 use super::words::{count, grouped};
 use super::{Oops, Page, Shell, Visit};
 use crate::service::{
-    Collection, Format, ImportJob, Imported, Line, ListFrom, ListOptions, MAX_LIST_BYTES, ServiceError,
+    Backfill, Collection, FIRST_POLLS_WITHIN, Format, ImportJob, Imported, Line, ListFrom, ListOptions,
+    MAX_LIST_BYTES, ServiceError,
 };
 use crate::web::{Problem, Web, api};
 
@@ -65,14 +68,22 @@ async fn begin(visit: Visit, State(web): State<Web>, request: Request) -> Result
         Problem::new(rejection.status(), "too_large", "It is too large", detail)
     })?;
     // What a browser thinks that a file is says nothing about how it is written.
-    let options = ListOptions { collection_id, ..ListOptions::default() };
+    let backfill = backfill(parameter("backfill").as_deref())?;
+    let options = ListOptions { collection_id, backfill, ..ListOptions::default() };
     let id = web.service.begin_import(&visit.actor, &name, ListFrom::Bytes(bytes.into()), options).await?;
     Ok(Redirect::to(&format!("/import/{id}")).into_response())
+}
+
+/// Existing entries that first polls store; who imports a list wants to see something.
+fn backfill(name: Option<&str>) -> Result<Backfill, ServiceError> {
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(Backfill::Recent) };
+    name.parse().map_err(|unknown: UnknownBackfill| ServiceError::invalid("backfill", unknown.to_string()))
 }
 
 async fn begin_form(visit: &Visit, mut given: Given) -> Result<Response, Oops> {
     let options = ListOptions {
         collection_id: given.some("collection").and_then(|id| id.parse().ok()),
+        backfill: backfill(given.some("backfill"))?,
         ..ListOptions::default()
     };
     let (what, list) = match (given.some("url"), given.some("list")) {
@@ -113,6 +124,8 @@ struct Report {
     duplicates: String,
     bad: String,
     summary: String,
+    /// What first polls do.
+    outlook: String,
     lines: usize,
     bad_lines: Vec<Line>,
     duplicate_lines: Vec<Line>,
@@ -154,7 +167,7 @@ fn forgotten(error: ServiceError) -> Oops {
 }
 
 fn told(imported: Imported) -> Report {
-    let Imported { added, duplicates, bad, collections, report } = imported;
+    let Imported { added, duplicates, bad, collections, backfill, report } = imported;
     let lines = report.len();
     let (mut bad_lines, mut duplicate_lines): (Vec<Line>, Vec<Line>) =
         report.into_iter().partition(|line| line.outcome == "bad");
@@ -167,6 +180,14 @@ fn told(imported: Imported) -> Report {
     };
     Report {
         summary: format!("{} added{made}", count(added, "source")),
+        outlook: match added {
+            0 => String::new(),
+            _ => format!(
+                "First polls within {} minutes; they store {}.",
+                FIRST_POLLS_WITHIN.as_mins(),
+                backfill.description()
+            ),
+        },
         added: grouped(added),
         duplicates: grouped(duplicates),
         bad: grouped(bad),

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::{Form, Path, Query};
 use axum::response::Response;
+use gleaner_core::backfill::Backfill;
 use gleaner_core::follow::PageState;
 use gleaner_core::redirect::Redirect;
 use gleaner_core::schedule::Hints;
@@ -109,7 +110,8 @@ impl SourcePage {
         let settings = &self.source.settings;
         let all = [
             (settings.full_content, "reads each new entry's own page"),
-            (settings.backfill, "takes old entries, too, at its first poll"),
+            (settings.backfill == Backfill::All, "its first poll stores all existing entries"),
+            (settings.backfill == Backfill::Recent, "its first poll stores up to 10 recent entries"),
             (settings.ignore_robots, "does not ask robots.txt"),
         ];
         all.into_iter().filter(|(set, _)| *set).map(|(_, what)| what).collect()

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::on_both;
-use super::world::{Answer, Item, World};
+use super::world::{Answer, Item, World, rss};
 use crate::support::Database;
 
 on_both!(
@@ -20,6 +20,7 @@ on_both!(
     old_processed_articles_are_kept,
     old_unlinked_posts_are_deleted_linked_kept,
     failed_first_poll_does_not_flood,
+    the_epoch_of_a_clock_is_no_date,
 );
 
 /// An entry published so long before the world's beginning.
@@ -38,6 +39,27 @@ async fn old_post_is_skipped(db: Database) {
     world.poll_due().await;
     assert_eq!(world.bodies(id).await, ["young", "first"]);
     assert_eq!(world.polls(id).await[0].record.skipped.too_old, 1);
+}
+
+async fn the_epoch_of_a_clock_is_no_date(db: Database) {
+    let mut world = World::new(db, &[]).await;
+    world.answer("/feed", Answer::feed(&["first"]));
+    let id = world.add("a.test", "/feed").await;
+    world.poll_due().await;
+    let dates = ["Thu, 01 Jan 1970 00:00:00 GMT", "1969-12-31T19:00:00-05:00", "0001-01-01T00:00:00Z"];
+    let items: String = dates
+        .iter()
+        .map(|date| {
+            format!(
+                "<item><guid>{date}</guid><description>{date}</description><pubDate>{date}</pubDate></item>"
+            )
+        })
+        .collect();
+    world.answer("/feed", Answer::body(&rss(&items)));
+    world.poll_next(id).await;
+    let posts = world.posts(id).await;
+    assert_eq!(posts.len(), 4, "software without a date writes it");
+    assert!(posts.iter().all(|post| post.content.published_at.is_none()));
 }
 
 async fn post_without_date_is_kept(db: Database) {

@@ -130,7 +130,8 @@ async fn transient_failures_never_disable(db: Database) {
     let source = world.source(id).await;
     assert_eq!((source.health.status(), world.failures(id).await), (Status::Failing, 10));
     let shown = world.source_json(id).await;
-    assert_eq!((&shown["enabled"], &shown["last_error"]), (&json!(true), &json!("timeout after 50ms")));
+    assert_eq!(shown["enabled"], true);
+    assert!(shown["last_error"].as_str().unwrap().starts_with("timeout after 50ms"), "{shown:#}");
 }
 
 async fn transient_breaks_permanent_run(db: Database) {

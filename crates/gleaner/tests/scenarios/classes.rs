@@ -49,8 +49,9 @@ impl Failure {
     }
 }
 
-async fn new_world(db: Database) -> World {
-    World::new(db, &["fetch.timeout_seconds=0.4", "fetch.connect_timeout_seconds=0.3"]).await
+/// A world with little patience.
+async fn impatient_world(db: Database) -> World {
+    World::new(db, &["fetch.timeout_seconds=1.5", "fetch.connect_timeout_seconds=1"]).await
 }
 
 /// A source under each policy, each on a host of its own, fails once with this URL.
@@ -87,7 +88,7 @@ async fn check_reply(world: &mut World, path: &str, reply: Reply, expected: &Fai
 }
 
 async fn check(db: Database, answer: Answer, expected: &Failure) {
-    let mut world = new_world(db).await;
+    let mut world = World::new(db, &[]).await;
     check_reply(&mut world, "/feed", answer.reply(), expected).await;
 }
 
@@ -121,7 +122,7 @@ async fn http_500_is_transient(db: Database) {
 }
 
 async fn connect_timeout_is_transient(db: Database) {
-    let mut world = new_world(db).await;
+    let mut world = impatient_world(db).await;
     // The queue of a port is full: the system drops what asks to connect, as a firewall would.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -134,21 +135,21 @@ async fn connect_timeout_is_transient(db: Database) {
         queue.push(stream);
         assert!(queue.len() < 100, "the queue never fills");
     }
-    let connecting = Failure::network("timeout", "timeout after 300ms connecting");
+    let connecting = Failure::network("timeout", "timeout after 1s connecting");
     check_url(&mut world, |policy| format!("http://full-{policy}.test:{}/", address.port()), &connecting)
         .await;
     // The system takes the connection, and the server never does.
     let idle = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = idle.local_addr().unwrap().port();
-    let waiting = Failure::network("timeout", "timeout after 400ms");
+    let waiting = Failure::network("timeout", "timeout after 1500ms");
     check_url(&mut world, |policy| format!("http://idle-{policy}.test:{port}/"), &waiting).await;
     // The server takes the connection and the request, and never answers.
     check_reply(&mut world, "/silent", Answer::Never.reply(), &waiting).await;
 }
 
 async fn socket_timeout_is_transient(db: Database) {
-    let mut world = new_world(db).await;
-    let expected = Failure::network("timeout", "timeout after 400ms");
+    let mut world = impatient_world(db).await;
+    let expected = Failure::network("timeout", "timeout after 1500ms");
     check_reply(&mut world, "/head", Reply::raw("HTTP/1.1 200 OK\r\nX: ").stall(), &expected).await;
     check_reply(&mut world, "/body", Answer::StopsInTheMiddle.reply(), &expected).await;
 }
@@ -161,7 +162,7 @@ async fn feed_parse_failure_is_transient(db: Database) {
 }
 
 async fn unknown_failure_is_transient(db: Database) {
-    let mut world = new_world(db).await;
+    let mut world = World::new(db, &[]).await;
     // Not HTTP: a failure without a status.
     let no_http = Failure {
         class: "transient",
@@ -182,7 +183,7 @@ async fn unknown_failure_is_transient(db: Database) {
 }
 
 async fn connection_refused_is_transient(db: Database) {
-    let mut world = new_world(db).await;
+    let mut world = World::new(db, &[]).await;
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let expected = Failure::network("connect", "connection failed: refused");
@@ -190,7 +191,7 @@ async fn connection_refused_is_transient(db: Database) {
 }
 
 async fn unknown_host_is_permanent(db: Database) {
-    let mut world = new_world(db).await;
+    let mut world = World::new(db, &[]).await;
     for (name, answer) in [("absent", dns::Answer::NxDomain), ("addressless", dns::Answer::NoData)] {
         for policy in POLICIES {
             let host = format!("{policy}.{name}.invalid");

@@ -26,7 +26,7 @@ on_both!(
 );
 
 async fn world(db: Database, answer: Answer) -> (World, i64) {
-    let mut world = World::new(db, &["source.policy=cooldown", "fetch.timeout_seconds=0.05"]).await;
+    let mut world = World::new(db, &["source.policy=cooldown"]).await;
     world.answer("/feed", answer);
     let id = world.add("a.test", "/feed").await;
     (world, id)

@@ -23,10 +23,6 @@ on_both!(
     logs_name_sources_by_url,
 );
 
-async fn new_world(db: Database) -> World {
-    World::new(db, &["source.policy=cooldown", "fetch.timeout_seconds=0.3"]).await
-}
-
 /// The source's first poll failed so: stored, shown by the API, and logged at this level.
 async fn check_failed(world: &World, id: i64, kind: &str, level: &str) {
     let source = world.source(id).await;
@@ -58,7 +54,8 @@ async fn check_each(world: &mut World, answers: Vec<Answer>, kind: &str, level: 
 }
 
 async fn check(db: Database, answers: Vec<Answer>, kind: &str, level: &str) {
-    check_each(&mut new_world(db).await, answers, kind, level).await;
+    let mut world = World::new(db, &["source.policy=cooldown"]).await;
+    check_each(&mut world, answers, kind, level).await;
 }
 
 async fn status_429_maps_to_rate_limited_warn(db: Database) {
@@ -86,7 +83,7 @@ async fn other_status_maps_to_unexpected_error(db: Database) {
 }
 
 async fn network_errors_map_to_network_warn(db: Database) {
-    let mut world = new_world(db).await;
+    let mut world = World::new(db, &["source.policy=cooldown", "fetch.timeout_seconds=1"]).await;
     let answers = vec![Answer::Never, Answer::Reset, Answer::StopsInTheMiddle];
     check_each(&mut world, answers, "network", "WARN").await;
     for (name, answer, cause) in [

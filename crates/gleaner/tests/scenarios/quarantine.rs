@@ -62,7 +62,7 @@ async fn inactive_and_quarantined_are_skipped(db: Database) {
 }
 
 async fn fifth_failure_quarantines(db: Database) {
-    let mut world = World::new(db, &["source.policy=quarantine", "fetch.timeout_seconds=0.1"]).await;
+    let mut world = World::new(db, &["source.policy=quarantine", "fetch.timeout_seconds=0.5"]).await;
     world.answer("/feed", Answer::Never);
     let id = world.add("a.test", "/feed").await;
     for count in 1..=4 {
@@ -76,7 +76,7 @@ async fn fifth_failure_quarantines(db: Database) {
     let shown = world.source_json(id).await;
     assert_eq!((&shown["status"], &shown["consecutive_failures"]), (&json!("quarantined"), &json!(5)));
     assert_eq!(shown["quarantined_at"], json!(world.now()));
-    assert_eq!(shown["last_error"], "timeout after 100ms");
+    assert_eq!(shown["last_error"], "timeout after 500ms");
     assert_eq!(shown["next_poll_at"], json!(null), "until a person comes");
     world.advance(Span::from_days(365));
     assert_eq!((world.poll_due().await, world.requests("/feed")), (0, 5));

@@ -21,6 +21,7 @@ pub mod overlay;
 pub mod pacing;
 pub mod policy;
 pub mod post;
+pub mod recheck;
 pub mod replay;
 pub mod schedule;
 pub mod source;

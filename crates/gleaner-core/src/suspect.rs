@@ -84,6 +84,8 @@ pub enum Reason {
     Parked,
     /// A page where there was a feed.
     BecameHtml,
+    /// Documents that end early, one after another.
+    EndsEarly,
 }
 
 /// Something seems to be wrong, though no poll says so.
@@ -181,6 +183,7 @@ impl Reason {
             Self::BotWall => "bot_wall",
             Self::Parked => "parked",
             Self::BecameHtml => "became_html",
+            Self::EndsEarly => "ends_early",
         }
     }
 
@@ -205,6 +208,9 @@ impl Reason {
                  delete it."
             }
             Self::BecameHtml => "Look on its site for the feed's new address, and correct its URL.",
+            Self::EndsEarly => {
+                "Entries at the end of its document may be missing: tell its publisher, or look for another address."
+            }
         }
     }
 }
@@ -270,6 +276,16 @@ pub fn look_again(was: Option<&Suspected>, rhythm: Option<Rhythm>, now: Time) ->
         }
         _ => Sight::Nothing,
     }
+}
+
+/// The same where a document ends early: what is missing may come with the next one, unless that ends early, too.
+pub fn ends_early(ended_early_before: bool, entries: usize, bytes: u64) -> Sight {
+    if !ended_early_before {
+        return Sight::Nothing;
+    }
+    let evidence =
+        format!("two documents in a row end early; the latest after {entries} entries, in {bytes} bytes");
+    Sight::Wrong(Suspect { reason: Reason::EndsEarly, evidence })
 }
 
 fn signs(seen: &Look<'_>) -> Option<Suspect> {

@@ -203,6 +203,8 @@ pub(super) enum SuspectReason {
     Parked,
     /// A page where there was a feed.
     BecameHtml,
+    /// Documents that end early, one after another.
+    EndsEarly,
 }
 
 /// What a source's health amounts to.

@@ -23,6 +23,7 @@ pub mod overlay;
 pub mod pacing;
 pub mod policy;
 pub mod post;
+pub mod recheck;
 pub mod redirect;
 pub mod replay;
 pub mod schedule;

@@ -74,6 +74,12 @@ pub struct Hints {
     /// How often it brought something so far, which says nothing about when to come back: see [`crate::suspect`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rhythm: Option<Rhythm>,
+    /// Its validators were the same for a document that had changed, so that they are not sent any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub validators_unreliable: bool,
+    /// Its latest document ended early.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ends_early: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -189,6 +195,8 @@ impl Hints {
         skip_days: 0,
         oldest_entry: None,
         rhythm: None,
+        validators_unreliable: false,
+        ends_early: false,
     };
 
     /// The longest wait that the server asks for. `max-age` overrules `Expires`, as RFC 9111 has it.

@@ -86,6 +86,8 @@ pub enum Reason {
     BecameHtml,
     /// The latest article pages all failed.
     PagesFailing,
+    /// Documents that end early, one after another.
+    EndsEarly,
 }
 
 /// Something seems to be wrong, though no poll says so.
@@ -223,6 +225,7 @@ impl Reason {
             Self::BotWall => "bot_wall",
             Self::Parked => "parked",
             Self::BecameHtml => "became_html",
+            Self::EndsEarly => "ends_early",
             Self::PagesFailing => "pages_failing",
         }
     }
@@ -263,6 +266,9 @@ impl Reason {
             Self::PagesFailing => {
                 "Its index or feed can be read, but the pages it links to cannot: open one of them, correct the \
                  selector or the credentials, or set fetch.contact; then retry the pages that were given up."
+            }
+            Self::EndsEarly => {
+                "Entries at the end of its document may be missing: tell its publisher, or look for another address."
             }
         }
     }
@@ -338,6 +344,16 @@ pub(crate) fn sign_of(reason: Reason, title: &str, text: &str) -> Option<(&'stat
         let said = said.chars().take(LONGEST_TEXT).collect::<String>().to_lowercase();
         words.iter().find(|word| said.contains(**word)).map(|word| (place, *word))
     })
+}
+
+/// The same where a document ends early: what is missing may come with the next one, unless that ends early, too.
+pub fn ends_early(ended_early_before: bool, entries: usize, bytes: u64) -> Sight {
+    if !ended_early_before {
+        return Sight::Nothing;
+    }
+    let evidence =
+        format!("two documents in a row end early; the latest after {entries} entries, in {bytes} bytes");
+    Sight::Wrong(Suspect { reason: Reason::EndsEarly, evidence })
 }
 
 fn signs(seen: &Look<'_>) -> Option<Suspect> {

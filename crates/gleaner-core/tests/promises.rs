@@ -102,7 +102,7 @@ prop_compose! {
     ) -> Hints {
         let [max_age, expires, ttl, update_period] = spans;
         let oldest_entry = oldest.map(Time::from_millis);
-        Hints { max_age, expires, ttl, update_period, skip_hours, skip_days, oldest_entry, rhythm: None }
+        Hints { max_age, expires, ttl, update_period, skip_hours, skip_days, oldest_entry, ..Hints::NONE }
     }
 }
 

@@ -196,6 +196,11 @@ impl Pages<'_> {
         self
     }
 
+    /// Whether there are further pages.
+    pub(super) const fn has_more(&self) -> bool {
+        self.more
+    }
+
     /// The next page; none after the last.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<Value>>, Failure> {
         if !self.more {

@@ -12,10 +12,11 @@ use gleaner_core::follow::{Beyond, Followed, follow_feed, follow_index};
 use gleaner_core::identity::{Filter, Seen, sift};
 use gleaner_core::link;
 use gleaner_core::outcome::{Failure, Outcome};
+use gleaner_core::recheck;
 use gleaner_core::redirect::{self, Redirect, Step};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::Kind;
-use gleaner_core::suspect::{Sight, look_again};
+use gleaner_core::suspect::{Reason, Sight, look_again};
 use gleaner_core::time::{Span, Time};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
@@ -167,12 +168,21 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
 }
 
 async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<Attempt, Halt> {
-    let request = request(&inner.vault, source, many).map_err(|fault| fault.into_failure(None))?;
     let now = inner.cx.clock.now();
+    let request = request(&inner.vault, source, many, now).map_err(|fault| fault.into_failure(None))?;
+    let known_validators = validators(source);
+    let withheld = request.validators.is_empty() && !known_validators.is_empty();
     if heeds_robots(source) {
         inner.cx.fetcher.allowed(&request.url, now).await?;
     }
-    let response = inner.cx.fetcher.fetch(&request, now).await.map_err(Failure::from)?;
+    let response = match inner.cx.fetcher.fetch(&request, now).await {
+        // A server that says so without being asked is asked as usual.
+        Err(failed) if withheld && failed.status == Some(304) => {
+            inner.cx.fetcher.fetch(&Request { validators: known_validators, ..request }, now).await
+        }
+        answer => answer,
+    };
+    let response = response.map_err(Failure::from)?;
     let retry_after = response.hints.retry_after;
     let attempt = Attempt { status: Some(response.status), bytes: response.wire_bytes, ..Attempt::nothing() };
     let body_hash = xxh3_64(&response.body) as i64;
@@ -199,7 +209,15 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
             return Ok(Attempt { sight, in_its_place, bytes: attempt.bytes, ..Attempt::failed(failure) });
         }
     };
-    let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..hints };
+    let found_unreliable = withheld && hides_changes(&source.memory, &response, &found);
+    let validators_unreliable = source.memory.hints.validators_unreliable || found_unreliable;
+    let hints = Hints {
+        max_age: response.hints.max_age,
+        expires: response.hints.expires,
+        validators_unreliable,
+        ends_early: lacks == Some(Lack::EndsEarly),
+        ..hints
+    };
     let redirect = observe_redirect(source, &response, now);
     let memory = if lacks != Some(Lack::EndsEarly) && found.waiting == 0 {
         Memory {
@@ -219,6 +237,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     let (moved, proposed_move) = moved(inner, source, &memory, now, found.rest.skipped.known > 0);
     let outcome = Outcome::Fetched { retry_after };
     let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
+    let note = note.or_else(|| found_unreliable.then(|| UNRELIABLE.to_owned()));
     let (found, memory) = (Some(found), Some(memory));
     Ok(Attempt { outcome, found, note, memory, moved, proposed_move, sight, dates, ..attempt })
 }
@@ -249,19 +268,45 @@ fn is_current(source: &Source) -> bool {
     source.memory.reader_version == Some(READER_VERSION) && !auto::is_unknown(source)
 }
 
-fn request(vault: &Vault, source: &Source, many: bool) -> Result<Request, Fault> {
+/// Said of the poll that finds it out.
+const UNRELIABLE: &str = "new entries came with the ETag and Last-Modified of the document before; \
+    from now on the whole document is fetched each time";
+
+/// Whether a document brings something new under the validators of the one before: a conditional request would have
+/// been answered with 304.
+fn hides_changes(before: &Memory, response: &Response, found: &Followed) -> bool {
+    let Memory { etag, last_modified, .. } = before;
+    let Validators { etag: new_etag, last_modified: new_last_modified } = &response.validators;
+    let same = match (etag, new_etag) {
+        (None, None) => last_modified.is_some() && last_modified == new_last_modified,
+        _ => etag == new_etag,
+    };
+    same && !(found.rest.new.is_empty() && found.pages.is_empty())
+}
+
+/// The validators of the latest document, unless they were found to hide changes.
+fn validators(source: &Source) -> Validators {
+    if !is_current(source) || source.memory.hints.validators_unreliable {
+        return Validators::default();
+    }
+    let Memory { etag, last_modified, .. } = source.memory.clone();
+    Validators { etag, last_modified }
+}
+
+/// Whether it is time for a request without validators.
+fn is_recheck_due(source: &Source, now: Time) -> bool {
+    let is_frozen = source.suspect.as_ref().is_some_and(|suspect| suspect.reason == Reason::Frozen);
+    recheck::is_due(source.id, source.health.last_success_at, is_frozen, now)
+}
+
+fn request(vault: &Vault, source: &Source, many: bool, now: Time) -> Result<Request, Fault> {
     let url = Url::parse(&source.settings.url)
         .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", source.settings.url)))?;
     let accept = match source.settings.kind {
         Kind::Feed | Kind::X => read::feed::ACCEPT,
         Kind::Website | Kind::Watchlist => read::ACCEPT_PAGES,
     };
-    let validators = if is_current(source) {
-        let Memory { etag, last_modified, .. } = source.memory.clone();
-        Validators { etag, last_modified }
-    } else {
-        Validators::default()
-    };
+    let validators = if is_recheck_due(source, now) { Validators::default() } else { validators(source) };
     let credential = credential::of_source(vault, source)?;
     // Ten thousand hosts that are asked once in half an hour would leave as many idle connections.
     let keep_connection = many;

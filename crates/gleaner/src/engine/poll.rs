@@ -327,7 +327,8 @@ fn commit(
 struct Told {
     failure: Option<(Level, &'static str, Option<u16>, String)>,
     excused_by: Option<String>,
-    set_aside: Option<(String, u32)>,
+    /// Quarantined or disabled: the reason, the kind of the latest failure and the count of failures in a row.
+    set_aside: Option<(String, &'static str, u32)>,
     recovered: Option<String>,
 }
 
@@ -341,11 +342,11 @@ impl Told {
         let event = |kinds: &[StatusEventKind]| {
             decision.events.iter().find(|event| kinds.contains(&event.kind)).map(|event| event.reason.clone())
         };
-        let count = decision.health.failing.as_ref().map_or(0, |row| row.count);
-        let set_aside =
-            event(&[StatusEventKind::Quarantined, StatusEventKind::Disabled]).map(|reason| (reason, count));
-        let row = decision.health.failing.as_ref().filter(|_| verdict.excused.is_some());
-        let excused_by = row.and_then(|row| row.excused_by.clone());
+        let failing = decision.health.failing.as_ref();
+        let (error_type, count) = failing.map_or(("", 0), |row| (row.kind.name(), row.count));
+        let set_aside = event(&[StatusEventKind::Quarantined, StatusEventKind::Disabled])
+            .map(|reason| (reason, error_type, count));
+        let excused_by = failing.filter(|_| verdict.excused.is_some()).and_then(|row| row.excused_by.clone());
         Self { failure, excused_by, set_aside, recovered: event(&[StatusEventKind::Recovered]) }
     }
 
@@ -362,8 +363,8 @@ impl Told {
             }
             None => tracing::debug!(%url, new, changed, "polled"),
         }
-        if let Some((reason, count)) = &self.set_aside {
-            tracing::warn!(%url, reason = %Shown(reason), count, "feed disabled");
+        if let Some((reason, error_type, count)) = &self.set_aside {
+            tracing::warn!(%url, error_type, reason = %Shown(reason), count, "feed disabled");
         }
         if let Some(reason) = &self.recovered {
             tracing::info!(%url, reason = %Shown(reason), "feed recovered");

@@ -32,6 +32,7 @@ pub fn read(page: &Page<'_>, _: &Rules<'_>) -> Result<Document, Fault> {
 }
 
 fn entry(entry: gleaner_feed::Entry) -> Entry {
+    let published_at = published(&entry);
     let url = entry.url().map(str::to_owned);
     let author = entry.author().map(str::to_owned);
     let content = entry.content.map(|content| content.text).filter(|text| !text.is_blank()).or(entry.summary);
@@ -41,9 +42,16 @@ fn entry(entry: gleaner_feed::Entry) -> Entry {
         title: entry.title.as_ref().map(Text::plain).filter(|title| !title.is_empty()),
         raw_content: content.map(html),
         author,
-        published_at: entry.published.or(entry.updated).map(Time::from_millis),
+        published_at,
         shares_url: false,
     }
+}
+
+/// When an entry was published, or else last changed. The epoch of a clock is no date: taken for one, every entry of
+/// such a feed would be too old to be stored.
+fn published(entry: &gleaner_feed::Entry) -> Option<Time> {
+    let mut dates = [entry.published, entry.updated].into_iter().flatten().map(Time::from_millis);
+    dates.find(|date| !date.is_clock_epoch())
 }
 
 /// A text as HTML: plain text is escaped, so that a `<` in it stays one.
@@ -56,14 +64,14 @@ fn html(text: Text) -> String {
 
 fn hints(feed: &gleaner_feed::Feed) -> Hints {
     let schedule = &feed.schedule;
-    let dates = || feed.entries.iter().filter_map(|entry| entry.published.or(entry.updated));
+    let dates = || feed.entries.iter().filter_map(published);
     let dated = dates().count() >= WINDOW_ENTRIES;
     Hints {
         ttl: schedule.ttl_minutes.map(|minutes| Span::from_mins(minutes.into())),
         update_period: schedule.update_interval().map(|seconds| Span::from_secs(seconds.into())),
         skip_hours: schedule.skip_hours.iter().map(|hour| 1 << hour).sum(),
         skip_days: schedule.skip_days.iter().map(|day| 1 << day).sum(),
-        oldest_entry: dates().min().filter(|_| dated).map(Time::from_millis),
+        oldest_entry: dates().min().filter(|_| dated),
         ..Hints::NONE
     }
 }

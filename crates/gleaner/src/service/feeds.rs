@@ -15,6 +15,13 @@ const TEXT_CHARS: usize = 20_000;
 /// How much of a text stands for a title that is missing.
 const TITLE_CHARS: usize = 80;
 
+/// How many posts a feed of a collection has where the reader does not say.
+const USUAL_POSTS: u32 = 50;
+/// The most posts that a feed has.
+const MAX_POSTS: u32 = 1000;
+/// Posts stored within this are all in a feed, up to [`MAX_POSTS`].
+const RECENT: Span = Span::from_hours(25);
+
 /// What an output feed shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputFeed {
@@ -74,11 +81,20 @@ impl Service {
 }
 
 impl By<'_> {
-    /// The latest posts of a collection.
-    pub async fn collection_feed(&self, name: &str, limit: u32) -> Result<OutputFeed, ServiceError> {
+    /// The latest posts of a collection: so many, or by default [`USUAL_POSTS`] and all others that were stored within
+    /// [`RECENT`], so that a reader who comes once a day misses none.
+    pub async fn collection_feed(&self, name: &str, limit: Option<u32>) -> Result<OutputFeed, ServiceError> {
         let found = self.collections().await?.into_iter().find(|collection| collection.name == name);
         let collection = found.ok_or_else(|| ServiceError::missing("collection", name))?;
-        let posts = self.store.latest_posts(collection.id, limit).await?;
+        let usual = limit.map_or(USUAL_POSTS, |limit| limit.min(MAX_POSTS));
+        let mut posts = self.store.latest_posts(collection.id, usual).await?;
+        let recent = self.clock.now() - RECENT;
+        let more =
+            posts.len() >= USUAL_POSTS as usize && posts.last().is_some_and(|post| post.created_at > recent);
+        if limit.is_none() && more {
+            posts = self.store.latest_posts(collection.id, MAX_POSTS).await?;
+            posts.retain(|post| post.created_at > recent);
+        }
         let mut ids: Vec<i64> = posts.iter().map(|post| post.source_id).collect();
         ids.sort_unstable();
         ids.dedup();

@@ -10,7 +10,7 @@ use super::sources::{add, ids, source};
 use crate::support::Database;
 
 on_both!(
-    cooling_sources_are_excluded_from_feed_active,
+    manually_quarantined_sources_are_excluded_from_feed_active,
     disabled_sources_are_excluded_from_feed_active,
     feed_disable_and_feed_enable_endpoints,
     feed_disable_requires_a_token,
@@ -27,7 +27,7 @@ async fn set_aside(api: &Api, id: i64, reason: &str) -> Value {
     api.patch(&path, json!({ "reason": reason })).await.is(200).clone()
 }
 
-async fn cooling_sources_are_excluded_from_feed_active(db: Database) {
+async fn manually_quarantined_sources_are_excluded_from_feed_active(db: Database) {
     let api = Api::with(db, &["source.policy=cooldown"]).await;
     let (a, b) = (add(&api, "https://a.example/").await, add(&api, "https://b.example/").await);
     set_aside(&api, a, "not_found").await;

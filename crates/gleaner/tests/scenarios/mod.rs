@@ -1,6 +1,7 @@
 //! One test a scenario, of the scenario's name, on both databases: the real engine, a real HTTP server on loopback,
 //! a real resolver, and a clock that stands still until it is set.
 
+mod api_client;
 mod article_pages;
 mod backfill;
 mod backoff;

@@ -13,7 +13,9 @@ use gleaner_core::backfill::Backfill;
 use gleaner_core::time::{Span, Time};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
+use super::api_client::ApiClient;
 use crate::support::ca::Ca;
 use crate::support::dns::{self, Dns};
 use crate::support::http::{Reply, Server};
@@ -54,7 +56,7 @@ impl Answer {
         Self::Body(rss(&items.iter().map(Item::xml).collect::<String>()))
     }
 
-    fn reply(self) -> Reply {
+    pub(super) fn reply(self) -> Reply {
         match self {
             Self::Body(text) => Reply::ok(text).header("ETag", "\"some\""),
             Self::Status(status) => Reply::status(status),
@@ -108,8 +110,9 @@ pub(super) struct World {
     readers: Readers,
     metrics: Arc<Metrics>,
     engine: Engine,
-    service: Service,
+    service: Arc<Service>,
     actor: Actor,
+    api: OnceCell<Arc<ApiClient>>,
     log: Captured,
     /// Tests run on one thread, so that all that polls log comes here.
     _logging: tracing::subscriber::DefaultGuard,
@@ -136,8 +139,8 @@ impl World {
         let outside = Outside { name_server: Some(dns.address()), extra_roots: roots, ..Outside::default() };
         let metrics = Arc::default();
         let engine = engine(&db, &config, &clock, &outside, readers, &metrics);
-        let service =
-            Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(1));
+        let (store, shown_clock) = (Arc::clone(&db.store), Arc::clone(&clock));
+        let service = Arc::new(Service::new(store, config.clone(), shown_clock, Chance::seeded(1)));
         let actor = service.local().await.unwrap();
         Self {
             db,
@@ -151,6 +154,7 @@ impl World {
             engine,
             service,
             actor,
+            api: OnceCell::new(),
             log,
             _logging: logging,
         }
@@ -184,6 +188,22 @@ impl World {
 
     pub(super) fn service(&self) -> By<'_> {
         self.service.by(&self.actor)
+    }
+
+    /// The API of this world; it starts with its first use.
+    pub(super) async fn api(&self) -> Arc<ApiClient> {
+        let start = async || Arc::new(ApiClient::start(&self.service, &self.actor).await);
+        Arc::clone(self.api.get_or_init(start).await)
+    }
+
+    /// A source as the API shows it.
+    pub(super) async fn source_json(&self, id: i64) -> Value {
+        self.api().await.get(&format!("/sources/{id}")).await
+    }
+
+    /// The latest poll of a source as the API shows it.
+    pub(super) async fn poll_json(&self, id: i64) -> Value {
+        self.api().await.get(&format!("/sources/{id}/polls?limit=1")).await["items"][0].take()
     }
 
     pub(super) fn share_server(&self) -> Arc<Server> {
@@ -225,12 +245,19 @@ impl World {
     }
 
     /// Adds a feed that the server knows nothing of.
-    pub(super) async fn add_url(&mut self, url: &str) -> i64 {
+    pub(super) async fn add_url(&mut self, url: &str, change: impl FnOnce(&mut NewSource)) -> i64 {
         let host = gleaner_core::link::host(url).unwrap();
         if host.ends_with(".test") {
             self.dns.set(&host, dns::Answer::Ips(vec![self.server.address().ip()]));
         }
-        self.service().add(&NewSource::feed(url)).await.unwrap().id
+        let mut new = NewSource::feed(url);
+        change(&mut new);
+        self.service().add(&new).await.unwrap().id
+    }
+
+    /// What name servers say about a name from now on.
+    pub(super) fn set_name(&self, host: &str, answer: dns::Answer) {
+        self.dns.set(host, answer);
     }
 
     /// What the engine measures.
@@ -385,7 +412,9 @@ fn sibling_path(path: &str, sibling: usize) -> String {
 }
 
 fn config(settings: &[&str]) -> Config {
-    let all = settings.iter().copied().chain(["fetch.allow_private_networks=[\"127.0.0.0/8\"]"]);
+    let secret = format!("api.jwt_secret={}", "0123456789abcdef".repeat(2));
+    let usual = [secret.as_str(), "fetch.allow_private_networks=[\"127.0.0.0/8\"]"];
+    let all = settings.iter().copied().chain(usual);
     let flags = all.map(|set| Flag { name: "test".into(), assignment: set.into() }).collect();
     let env = std::iter::once(("HOME".to_owned(), "/nowhere".to_owned())).collect();
     let inputs = Inputs { file: None, env, flags, read: &|path| std::fs::read_to_string(path) };

@@ -121,6 +121,35 @@ impl Database {
     }
 }
 
+/// Keeps everybody else from writing to a database until it is released.
+pub(crate) enum WriteLock {
+    Sqlite(sqlx::SqliteConnection),
+    Postgres(sqlx::PgConnection),
+}
+
+impl WriteLock {
+    /// From now on every write to this database waits; reads do not.
+    pub(crate) async fn take(url: &str) -> Self {
+        if url.starts_with("postgres:") {
+            let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+            let lock = "BEGIN; LOCK TABLE hosts, sources, source_state, posts, polls IN EXCLUSIVE MODE";
+            sqlx::raw_sql(lock).execute(&mut connection).await.unwrap();
+            Self::Postgres(connection)
+        } else {
+            let mut connection = sqlx::SqliteConnection::connect(url).await.unwrap();
+            sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut connection).await.unwrap();
+            Self::Sqlite(connection)
+        }
+    }
+
+    pub(crate) async fn release(self) {
+        match self {
+            Self::Sqlite(connection) => connection.close().await.unwrap(),
+            Self::Postgres(connection) => connection.close().await.unwrap(),
+        }
+    }
+}
+
 static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
 /// The tests' midnight.

@@ -295,6 +295,8 @@ pub(super) enum SuspectReason {
     BecameHtml,
     /// The latest ten article pages all failed.
     PagesFailing,
+    /// Documents that end early, one after another.
+    EndsEarly,
 }
 
 /// What a source's health amounts to.

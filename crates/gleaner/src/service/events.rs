@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gleaner_core::time::{Span, Time};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{Actor, By, Scope, Service, ServiceError};
 use crate::engine::{Told, tell};
@@ -15,6 +15,12 @@ use crate::store::{EventFilter, Kept, KindPattern, NewEvent, Seek, TokenKind};
 const HELD: u32 = 50;
 /// How often a stream makes sure that its reader may still read.
 const LOOK_AGAIN: Span = Span::from_secs(60);
+/// When to come again where there are too many streams.
+const AGAIN: Span = Span::from_secs(30);
+
+/// The right to one open stream; given back when it is dropped.
+#[derive(Debug)]
+pub struct StreamPlace(#[expect(dead_code, reason = "it is held until the stream ends")] OwnedSemaphorePermit);
 
 impl Service {
     /// Numbers events as they are committed, until `stop` is there.
@@ -25,6 +31,12 @@ impl Service {
     /// Ends all streams, because the server stops.
     pub fn end_streams(&self) {
         self.outbox.end();
+    }
+
+    /// A place for one more stream, where `api.max_streams` leaves one.
+    pub fn stream_place(&self) -> Result<StreamPlace, ServiceError> {
+        let place = Arc::clone(&self.streams).try_acquire_owned();
+        place.map(StreamPlace).map_err(|_| ServiceError::Busy(AGAIN))
     }
 
     /// A number that changes whenever something was done or told in this process.
@@ -152,6 +164,7 @@ pub struct EventStream {
     latest: watch::Receiver<i64>,
     ended: watch::Receiver<bool>,
     looked: Time,
+    _place: StreamPlace,
 }
 
 impl EventStream {
@@ -164,13 +177,14 @@ impl EventStream {
     ) -> Result<Self, ServiceError> {
         actor.must(Scope::Read)?;
         let filter = query.filter()?;
+        let place = service.stream_place()?;
         let (latest, ended) = (service.outbox.latest(), service.outbox.ended());
         let after = match after {
             Some(after) => after,
             None => service.store.kept_events().await?.last,
         };
         let looked = service.clock.now();
-        Ok(Self { service, actor, filter, after, held: VecDeque::new(), latest, ended, looked })
+        Ok(Self { service, actor, filter, after, held: VecDeque::new(), latest, ended, looked, _place: place })
     }
 
     /// The next; none when the server stops or the reader is not let in any more. It may wait for long.

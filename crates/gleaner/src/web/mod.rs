@@ -5,6 +5,8 @@
 
 pub mod api;
 mod auth;
+mod bodies;
+mod connections;
 mod dashboard;
 mod feeds;
 mod json;
@@ -30,8 +32,6 @@ pub use serve::{serve, serve_health};
 
 use crate::service::{Actor, Service};
 
-/// The largest body of a request.
-const MAX_BODY: usize = 10 << 20;
 /// How long a request may take, that for a poll and its outcome included.
 const MAX_SECONDS: u64 = 60;
 
@@ -52,7 +52,9 @@ pub fn router(web: &Web) -> Router {
         .layer(middleware::from_fn_with_state(web.clone(), auth::let_in))
         .merge(dashboard::routes(web))
         .fallback(problem::no_such_route)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
+        // The one limit on bodies is the next.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(bodies::Bodies::default(), bodies::bounded))
         .layer(middleware::from_fn_with_state(web.clone(), limits::in_time))
         .layer(CompressionLayer::new())
         .with_state(web.clone())

@@ -21,8 +21,8 @@ use crate::store::{ArticleWork, Claim, ClaimRequest, Lease, Release, Source, Spr
 const CLAIM: usize = 100;
 /// How many sources of one host are polled under one lease.
 const PER_HOST: u32 = 50;
-/// How long polls under way have to end when the engine stops.
-const GRACE: Duration = Duration::from_secs(25);
+/// How long polls under way have to end when the engine stops; the process has a few seconds more.
+const GRACE: Duration = Duration::from_secs(20);
 /// How long the loop waits at most, so that what other processes add is noticed.
 const PAUSE: Span = Span::from_secs(1);
 

@@ -65,8 +65,8 @@ impl Selector {
         if nesting(text) > DEEPEST {
             return Err(invalid(": it is nested more than 20 deep"));
         }
-        let matcher = Matcher::new(text)
-            .map_err(|_| invalid("; try one such as 'article h2 a' or '.post-title a'"))?;
+        let matcher =
+            Matcher::new(text).map_err(|_| invalid("; try one such as 'article h2 a' or '.post-title a'"))?;
         Ok(Self { text: text.to_owned(), matcher })
     }
 
@@ -75,7 +75,11 @@ impl Selector {
         self.matches_within(document, STEPS)
     }
 
-    fn matches_within<'a>(&self, document: &'a Document, steps: u64) -> Result<Vec<NodeRef<'a>>, SelectorError> {
+    fn matches_within<'a>(
+        &self,
+        document: &'a Document,
+        steps: u64,
+    ) -> Result<Vec<NodeRef<'a>>, SelectorError> {
         let budget = Budget::new(steps);
         let mut caches = SelectorCaches::default();
         // Each part of a selector may be looked at once a step.
@@ -300,9 +304,26 @@ mod tests {
              <ul><li>a<li>b<li>c</ul><h2><b>three</b></h2></main>";
         let document = tree::parse(html);
         let selectors = [
-            "h2", "main > h2", "h2 ~ p", "h2 + p", "h2:has(a)", "h2:has(~ ul)", "p[title]", "p[title^=lo]", ".t.x a",
-            "#m li:nth-child(2n+1)", "li:not(:first-child)", "li:nth-last-of-type(2)", "h2:contains(\"one\")",
-            "h2:has-text(\"two\")", "h2:only-text", "a:link", "*:is(b, a)", "main :where(p, li)", "h2, p", "p:empty",
+            "h2",
+            "main > h2",
+            "h2 ~ p",
+            "h2 + p",
+            "h2:has(a)",
+            "h2:has(~ ul)",
+            "p[title]",
+            "p[title^=lo]",
+            ".t.x a",
+            "#m li:nth-child(2n+1)",
+            "li:not(:first-child)",
+            "li:nth-last-of-type(2)",
+            "h2:contains(\"one\")",
+            "h2:has-text(\"two\")",
+            "h2:only-text",
+            "a:link",
+            "*:is(b, a)",
+            "main :where(p, li)",
+            "h2, p",
+            "p:empty",
         ];
         for selector in selectors {
             let plain = document.select_matcher(&Matcher::new(selector).unwrap());

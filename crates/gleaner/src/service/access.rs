@@ -201,7 +201,8 @@ impl Service {
     ) -> Result<User, ServiceError> {
         let now = self.clock.now();
         if name.chars().count() > NAME_CHARS || password.expose().len() > PASSWORD_BYTES {
-            let message = format!("a name has 1 to {NAME_CHARS} characters, a password at most {PASSWORD_BYTES} bytes");
+            let message =
+                format!("a name has 1 to {NAME_CHARS} characters, a password at most {PASSWORD_BYTES} bytes");
             return Err(ServiceError::invalid("name", message));
         }
         let device = match &device {

@@ -20,7 +20,9 @@ const AGAIN: Span = Span::from_secs(30);
 
 /// The right to one open stream; given back when it is dropped.
 #[derive(Debug)]
-pub struct StreamPlace(#[expect(dead_code, reason = "it is held until the stream ends")] OwnedSemaphorePermit);
+pub struct StreamPlace(
+    #[expect(dead_code, reason = "it is held until the stream ends")] OwnedSemaphorePermit,
+);
 
 impl Service {
     /// Numbers events as they are committed, until `stop` is there.
@@ -184,7 +186,17 @@ impl EventStream {
             None => service.store.kept_events().await?.last,
         };
         let looked = service.clock.now();
-        Ok(Self { service, actor, filter, after, held: VecDeque::new(), latest, ended, looked, _place: place })
+        Ok(Self {
+            service,
+            actor,
+            filter,
+            after,
+            held: VecDeque::new(),
+            latest,
+            ended,
+            looked,
+            _place: place,
+        })
     }
 
     /// The next; none when the server stops or the reader is not let in any more. It may wait for long.

@@ -142,7 +142,8 @@ mod tests {
     fn each_subject_has_its_own_limit_and_window() {
         let limits = LoginLimits::default();
         let address = "192.0.2.1".parse().unwrap();
-        let subjects = [Subject::Address(address), Subject::Name("ada"), Subject::NameFrom("ada", Some(address))];
+        let subjects =
+            [Subject::Address(address), Subject::Name("ada"), Subject::NameFrom("ada", Some(address))];
         for _ in 0..5 {
             drop(limits.count(&subjects, at(0)).unwrap());
         }

@@ -124,7 +124,8 @@ mod tests {
     #[tokio::test]
     async fn a_queue_is_short_and_everybody_has_an_own_one() {
         let passwords = Passwords::default();
-        let places: Vec<Place> = (0..PLACES).map(|_| passwords.queue(Caller::Stranger).ok().unwrap()).collect();
+        let places: Vec<Place> =
+            (0..PLACES).map(|_| passwords.queue(Caller::Stranger).ok().unwrap()).collect();
         assert!(matches!(passwords.queue(Caller::Stranger), Err(ServiceError::Busy(_))));
         let known = passwords.queue(Caller::Known).ok().unwrap();
         let hash = known.hash(Secret::new("correct horse"), [1; 16]).await.unwrap();

@@ -69,12 +69,12 @@ pub(super) struct Bodies {
 pub(super) async fn bounded(State(bodies): State<Bodies>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let (limit, open) = (limit(route), is_open(route));
-    let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let announced =
+        request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: u64| length > limit as u64) {
         return Failure::TooLarge.problem(limit).into_response();
     }
-    let (held, most) =
-        if open { (bodies.strangers, HELD_OF_STRANGERS) } else { (bodies.known, HELD) };
+    let (held, most) = if open { (bodies.strangers, HELD_OF_STRANGERS) } else { (bodies.known, HELD) };
     let share = Arc::new(Share { all: held, most, held: AtomicUsize::new(0), failure: AtomicU8::new(0) });
     let time = if limit == MAX_LIST_BYTES { SECONDS_OF_A_FILE } else { SECONDS };
     let begun = Arc::clone(&share);
@@ -102,7 +102,11 @@ impl Failure {
     fn problem(self, limit: usize) -> Problem {
         match self {
             Self::TooLarge => {
-                let most = if limit >= 1 << 20 { format!("{} MB", limit >> 20) } else { format!("{} KB", limit / KB) };
+                let most = if limit >= 1 << 20 {
+                    format!("{} MB", limit >> 20)
+                } else {
+                    format!("{} KB", limit / KB)
+                };
                 let detail = format!("the body is too large: this takes at most {most}");
                 Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "It is too large", detail)
             }

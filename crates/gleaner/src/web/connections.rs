@@ -257,11 +257,7 @@ impl Watched {
         Self { stream, connection, unread: None }
     }
 
-    fn written(
-        &mut self,
-        cx: &mut Context<'_>,
-        written: Poll<io::Result<usize>>,
-    ) -> Poll<io::Result<usize>> {
+    fn written(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if written.is_ready() {
             self.unread = None;
             self.connection.moves();
@@ -338,7 +334,11 @@ mod tests {
         let places: Vec<Place> = (0..3).map(|_| all.admit(ip("192.0.2.1")).unwrap()).collect();
         places[0].connection().set_authenticated();
         let next = all.admit(ip("192.0.2.2")).unwrap();
-        assert_eq!(places.iter().map(is_closed).collect::<Vec<_>>(), [false, true, false], "the oldest stranger");
+        assert_eq!(
+            places.iter().map(is_closed).collect::<Vec<_>>(),
+            [false, true, false],
+            "the oldest stranger"
+        );
         assert!(!is_closed(&next));
     }
 

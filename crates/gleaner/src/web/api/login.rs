@@ -35,7 +35,9 @@ enum LoginRequest {
         #[serde(default)]
         device: Option<String>,
     },
-    Link { code: String },
+    Link {
+        code: String,
+    },
 }
 
 /// An access token, shown this once.

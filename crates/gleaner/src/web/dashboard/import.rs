@@ -11,9 +11,7 @@ use axum::routing::get;
 use super::given::{Given, Named, sentence};
 use super::words::{count, grouped};
 use super::{Oops, Page, Shell, Visit};
-use crate::service::{
-    Collection, Format, ImportJob, Imported, Line, ListFrom, ListOptions, ServiceError,
-};
+use crate::service::{Collection, Format, ImportJob, Imported, Line, ListFrom, ListOptions, ServiceError};
 use crate::web::{Problem, Web, api};
 
 /// How many lines of each kind a page shows; a file has all that were told of.

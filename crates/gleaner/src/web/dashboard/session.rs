@@ -1,8 +1,8 @@
 //! The door: logging in by a link or a password, a cookie from then on, and forms that only our own pages can send.
 
 use askama::Template;
-use axum::body::{Body, to_bytes};
 use axum::Extension;
+use axum::body::{Body, to_bytes};
 use axum::extract::{Form, Query, Request, State};
 use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, RETRY_AFTER, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};

@@ -40,6 +40,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
         context.loaded.config.serve.role = role;
     }
     crate::log::start(&context.loaded.config.log);
+    let told = stop();
     let service = Arc::new(context.service().await?);
     let config = &context.loaded.config;
     let role = config.serve.role;
@@ -73,7 +74,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     notify(&[NotifyState::Ready]);
     let watched = tokio::spawn(watchdog(Arc::clone(&service), role));
     let stopped = async {
-        stop().await;
+        told.await;
         end_in_any_case();
     };
     let served = until_stopped(&service, Site { role, engine, listener }, stopped).await;
@@ -197,24 +198,33 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Ctrl-C, or what a service manager sends.
-pub(super) async fn stop() {
-    let interrupted = async {
+/// Ctrl-C, or what a service manager sends. It is listened for from here on, not only when it is waited for.
+pub(super) fn stop() -> impl Future<Output = ()> {
+    #[cfg(unix)]
+    let mut signals = {
+        use tokio::signal::unix::{SignalKind, signal};
+        [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok())
+    };
+    async move {
+        #[cfg(unix)]
+        {
+            let [interrupted, terminated] = &mut signals;
+            tokio::select! {
+                () = next(interrupted) => {}
+                () = next(terminated) => {}
+            }
+        }
+        #[cfg(not(unix))]
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-    };
-    #[cfg(unix)]
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    #[cfg(not(unix))]
-    let terminated = std::future::pending::<()>();
-    tokio::select! {
-        () = interrupted => {}
-        () = terminated => {}
+    }
+}
+
+#[cfg(unix)]
+async fn next(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }

@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn a_selector_that_takes_too_long_is_given_up() {
         let headlines = "<h2><a href=/x>headline</a></h2>".repeat(20_000);
-        for selector in ["h2:has(~ z) a", "h2 ~ h2 ~ z, h2 ~ z ~ h2 ~ z", ":has(~ :has(~ z))"] {
+        for selector in ["h2:has(~ z) a", "z ~ h2 ~ h2", "h2:not(:has(~ z)) ~ z ~ a, h2:not(:has(~ z))"] {
             let error = found(&headlines, selector, 5_000_000).unwrap_err().to_string();
             assert!(error.starts_with(&format!("the selector '{selector}' was given up: ")), "{error}");
         }

@@ -1,15 +1,18 @@
 //! Hashing passwords: slow and large on purpose, so one at a time, with a short queue before it.
 //!
-//! Strangers have a queue of their own. However many of them guess, whoever has logged in before waits for nobody else.
+//! Strangers have a queue and a thread of their own. However many of them guess, whoever has logged in before waits for
+//! nobody else, and after each of their guesses the thread rests for as long as that took: guesses never take more than
+//! half a processor. Threads are few and stay, since each that hashes keeps the memory of its largest hash.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use gleaner_core::time::Span;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::ServiceError;
 use crate::config::secret::Secret;
@@ -31,31 +34,45 @@ pub(super) enum Caller {
 }
 
 /// The queues of a process.
+#[derive(Default)]
 pub(super) struct Passwords {
-    strangers: Queue,
-    known: Queue,
+    strangers: OnceLock<Queue>,
+    known: OnceLock<Queue>,
 }
+
+type Job = Box<dyn FnOnce() + Send>;
 
 struct Queue {
     places: Arc<Semaphore>,
-    turn: Arc<Semaphore>,
+    jobs: Sender<Job>,
 }
 
 /// A place in a queue.
 pub(super) struct Place {
-    _place: OwnedSemaphorePermit,
-    turn: Arc<Semaphore>,
+    place: OwnedSemaphorePermit,
+    jobs: Sender<Job>,
 }
 
-impl Default for Queue {
-    fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(PLACES)), turn: Arc::new(Semaphore::new(1)) }
+impl Queue {
+    fn start(caller: Caller) -> Self {
+        let (jobs, waiting) = channel();
+        let name = "passwords".to_owned();
+        let rests = caller == Caller::Stranger;
+        if let Err(error) = std::thread::Builder::new().name(name).spawn(move || work(&waiting, rests)) {
+            tracing::error!(%error, "no thread for passwords could be started; nobody can log in by password");
+        }
+        Self { places: Arc::new(Semaphore::new(PLACES)), jobs }
     }
 }
 
-impl Default for Passwords {
-    fn default() -> Self {
-        Self { strangers: Queue::default(), known: Queue::default() }
+/// Does one after the other, until nobody can bring more.
+fn work(waiting: &Receiver<Job>, rests: bool) {
+    while let Ok(job) = waiting.recv() {
+        let begun = Instant::now();
+        job();
+        if rests {
+            std::thread::sleep(begun.elapsed());
+        }
     }
 }
 
@@ -66,8 +83,9 @@ impl Passwords {
             Caller::Stranger => &self.strangers,
             Caller::Known => &self.known,
         };
+        let queue = queue.get_or_init(|| Queue::start(caller));
         match Arc::clone(&queue.places).try_acquire_owned() {
-            Ok(place) => Ok(Place { _place: place, turn: Arc::clone(&queue.turn) }),
+            Ok(place) => Ok(Place { place, jobs: queue.jobs.clone() }),
             Err(_) => Err(ServiceError::Busy(AGAIN)),
         }
     }
@@ -89,16 +107,21 @@ impl Place {
         self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let turn = tokio::time::timeout(PATIENCE, Arc::clone(&self.turn).acquire_owned()).await;
-        let Ok(Ok(turn)) = turn else { return Err(ServiceError::Busy(AGAIN)) };
-        let ended = tokio::task::spawn_blocking(move || {
-            let done = work();
-            // Until here, even if whoever asked has hung up: what runs is what counts.
-            drop((turn, self));
-            done
-        });
-        let stopping = |_| ServiceError::conflict("interrupted", "gleaner is stopping; try again");
-        ended.await.map_err(stopping)
+        let Self { place, jobs } = self;
+        let (done, result) = oneshot::channel();
+        let job = move || {
+            // Who has hung up learns nothing any more.
+            if !done.is_closed() {
+                let _ = done.send(work());
+            }
+            drop(place);
+        };
+        let stopping = || ServiceError::conflict("interrupted", "gleaner is stopping; try again");
+        jobs.send(Box::new(job)).map_err(|_| stopping())?;
+        match tokio::time::timeout(PATIENCE, result).await {
+            Ok(result) => result.map_err(|_| stopping()),
+            Err(_) => Err(ServiceError::Busy(AGAIN)),
+        }
     }
 }
 

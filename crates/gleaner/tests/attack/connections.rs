@@ -36,7 +36,7 @@ async fn who_never_reads_keeps_nobody_else_out() {
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     }
     // Who was let in before is not pushed out.
-    let source = serde_json::json!({ "url": "http://127.0.0.1:9/feed", "kind": "feed" });
+    let source = serde_json::json!({ "url": "http://127.0.0.1:8080/feed", "kind": "feed" });
     api.post("/sources", source).await.is(201);
     let dispatching = api.service.dispatch(std::future::pending());
     tokio::select! {
@@ -88,7 +88,7 @@ async fn a_stranger_is_answered_a_hundred_times_a_connection() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_have_a_limit_of_their_own() {
-    let settings = ["api.max_streams=3", "api.max_connections=2", "api.max_connections_per_address=50"];
+    let settings = ["api.max_streams=3", "api.max_connections=5", "api.max_connections_per_address=50"];
     let api = Api::with(sqlite().await, &settings).await;
     let mut streams = Vec::new();
     for _ in 0..3 {

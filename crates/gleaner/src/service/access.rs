@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use gleaner_core::time::{Span, Time};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 
 use super::login_limits::{LoginLimits, Subject};
 use super::password::{Caller, Passwords};
@@ -80,6 +81,16 @@ pub(super) struct Gate {
     known: Mutex<HashMap<String, (Token, User, Time)>>,
     limits: LoginLimits,
     passwords: Passwords,
+    lookups: Lookups,
+}
+
+/// How many codes of strangers are looked up at once.
+struct Lookups(Semaphore);
+
+impl Default for Lookups {
+    fn default() -> Self {
+        Self(Semaphore::new(2))
+    }
 }
 
 impl Service {
@@ -156,6 +167,18 @@ impl Service {
             }
         }
         Ok(None)
+    }
+
+    /// The token of a code that anybody may send. A few are looked up at a time, so that a flood of them leaves the
+    /// database to others.
+    pub(super) async fn token_of_stranger(
+        &self,
+        kind: TokenKind,
+        code: &str,
+    ) -> Result<Option<(Token, User)>, ServiceError> {
+        // It is never closed.
+        let _turn = self.gate.lookups.0.acquire().await;
+        Ok(self.store.token(kind, &hashed(code)).await?)
     }
 
     /// What access tokens are signed with: the configured secret, else a key of the vault's.
@@ -244,7 +267,7 @@ impl Service {
                 "this link was used already, or is too old; `gleaner user link NAME` makes a new one";
             ServiceError::Unauthenticated(message.to_owned())
         };
-        let found = self.store.token(TokenKind::Link, &hashed(code.expose())).await?;
+        let found = self.token_of_stranger(TokenKind::Link, code.expose()).await?;
         let (token, user) = found.ok_or_else(spent)?;
         // Whoever deletes it first is let in.
         if token.token.expires_at <= self.clock.now() || !self.store.delete_token(token.id).await? {

@@ -146,7 +146,7 @@ impl By<'_> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum News {
     /// Something happened.
-    Event(Told),
+    Event(Arc<Told>),
     /// What its reader asked for is not all there any more.
     Gap {
         /// The last event that the reader knows.
@@ -209,8 +209,10 @@ impl EventStream {
                 return Ok(None);
             }
             // What is numbered from here on wakes the wait below.
-            self.latest.borrow_and_update();
-            self.read().await?;
+            let latest = *self.latest.borrow_and_update();
+            if !self.read_recent(latest).await? {
+                self.read().await?;
+            }
             if self.held.is_empty() {
                 self.wait().await;
             }
@@ -236,6 +238,23 @@ impl EventStream {
         self.service.still_let_in(&self.actor).await
     }
 
+    /// Takes what is new from memory; whether all of it was there.
+    async fn read_recent(&mut self, latest: i64) -> Result<bool, ServiceError> {
+        let service = &self.service;
+        let events = service.recent_events.after(&*service.store, self.after, latest).await?;
+        let Some(events) = events else { return Ok(false) };
+        for event in events {
+            if self.held.len() == HELD as usize {
+                return Ok(true);
+            }
+            self.after = event.id;
+            if is_meant(&self.filter, &event) {
+                self.held.push_back(News::Event(event));
+            }
+        }
+        Ok(true)
+    }
+
     async fn read(&mut self) -> Result<(), ServiceError> {
         let store = &self.service.store;
         let kept = store.kept_events().await?;
@@ -248,9 +267,16 @@ impl EventStream {
         // Where there are no more, all up to what was the latest before have been looked at.
         let seen = if told.len() < HELD as usize { kept.last } else { 0 };
         self.after = told.last().map_or(0, |told| told.id).max(seen).max(self.after);
-        self.held.extend(told.into_iter().map(News::Event));
+        self.held.extend(told.into_iter().map(|told| News::Event(Arc::new(told))));
         Ok(())
     }
+}
+
+/// Whether an event is one that a filter asks for, as the database has it.
+fn is_meant(filter: &EventFilter, event: &Told) -> bool {
+    let kinds = &filter.kinds;
+    (kinds.is_empty() || kinds.iter().any(|kind| kind.fits(&event.kind)))
+        && filter.source_id.is_none_or(|id| event.source.as_ref().is_some_and(|source| source.id == id))
 }
 
 /// Where to go on for somebody whose place is not kept any more, or never was: the database may be an older copy.

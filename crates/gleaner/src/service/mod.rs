@@ -38,6 +38,7 @@ mod policies;
 pub mod policy_words;
 mod polling;
 mod reading;
+mod recent_events;
 mod repeat;
 mod replay;
 mod sources;
@@ -123,6 +124,7 @@ pub struct Service {
     outbox: Outbox,
     /// How many more streams of events may be open.
     streams: Arc<Semaphore>,
+    recent_events: recent_events::RecentEvents,
     ready: health::LatestReadiness,
     /// Says that something is to be sent to a webhook.
     send: Arc<Notify>,
@@ -193,6 +195,7 @@ impl Service {
             poller: OnceLock::new(),
             outbox,
             streams: Arc::new(Semaphore::new(streams)),
+            recent_events: recent_events::RecentEvents::default(),
             ready: health::LatestReadiness::default(),
             send: Arc::default(),
             resend: Arc::default(),

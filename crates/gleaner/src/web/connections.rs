@@ -4,6 +4,7 @@
 //! room, one makes room that nobody has logged in on, the oldest of the address that has the most. So strangers take
 //! places from each other, and never from whoever is logged in. Streams of events are counted by themselves.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -77,7 +78,6 @@ pub(super) struct Connections {
 struct Open {
     next_id: u64,
     by_id: HashMap<u64, Arc<Connection>>,
-    by_address: HashMap<IpAddr, usize>,
 }
 
 /// One that is open.
@@ -133,14 +133,12 @@ impl Connection {
 
     /// How willingly it is given up; none: not at all.
     fn rank(&self) -> Option<u8> {
-        if self.is_streaming.load(Ordering::Relaxed) {
-            return None;
-        }
         let is_running = self.is_running.load(Ordering::Relaxed);
         if self.is_stranger() {
             return Some(u8::from(is_running));
         }
-        let still = self.begun.elapsed() - Duration::from_millis(self.moved.load(Ordering::Relaxed));
+        let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
+        let still = self.begun.elapsed().saturating_sub(moved);
         (!is_running && still >= STILL).then_some(2)
     }
 }
@@ -158,10 +156,10 @@ impl Connections {
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         let address = peer.to_canonical();
         let mut open = self.lock();
-        let here = open.by_address.get(&address).copied().unwrap_or(0);
-        if here >= self.limits.per_address && !self.limits.is_proxy(address) {
-            open.give_up_one(|connection| connection.address == address)?;
-        } else if open.counted() >= self.limits.all {
+        let from_here = |connection: &Connection| connection.address == address;
+        if open.count(from_here) >= self.limits.per_address && !self.limits.is_proxy(address) {
+            open.give_up_one(from_here)?;
+        } else if open.count(|_| true) >= self.limits.all {
             open.give_up_one(|_| true)?;
         }
         let connection = Arc::new(Connection {
@@ -177,7 +175,6 @@ impl Connections {
         });
         open.next_id += 1;
         open.by_id.insert(connection.id, Arc::clone(&connection));
-        *open.by_address.entry(address).or_default() += 1;
         Some(Place { connection, connections: Arc::clone(self) })
     }
 
@@ -192,37 +189,29 @@ impl Connections {
 }
 
 impl Open {
-    /// Streams have a limit of their own.
-    fn counted(&self) -> usize {
-        let is_counted = |one: &&Arc<Connection>| !one.is_streaming.load(Ordering::Relaxed);
-        self.by_id.values().filter(is_counted).count()
+    /// How many of them there are. Streams have a limit of their own.
+    fn count(&self, of: impl Fn(&Connection) -> bool) -> usize {
+        self.counted().filter(|one| of(one)).count()
+    }
+
+    fn counted(&self) -> impl Iterator<Item = &Arc<Connection>> {
+        self.by_id.values().filter(|one| !one.is_streaming.load(Ordering::Relaxed))
     }
 
     /// Closes the one that is missed least.
     fn give_up_one(&mut self, of: impl Fn(&Connection) -> bool) -> Option<()> {
-        let least = self
-            .by_id
-            .values()
-            .filter(|one| of(one))
-            .filter_map(|one| {
-                let here = self.by_address.get(&one.address).copied().unwrap_or(0);
-                one.rank().map(|rank| ((rank, std::cmp::Reverse(here), one.id), one.id))
-            })
-            .min()?;
-        let connection = self.remove(least.1)?;
+        let mut by_address: HashMap<IpAddr, usize> = HashMap::new();
+        for one in self.counted() {
+            *by_address.entry(one.address).or_default() += 1;
+        }
+        let least = self.counted().filter(|one| of(one)).filter_map(|one| {
+            let of_address = by_address.get(&one.address).copied().unwrap_or(0);
+            one.rank().map(|rank| (rank, Reverse(of_address), one.id))
+        });
+        let (_, _, id) = least.min()?;
+        let connection = self.by_id.remove(&id)?;
         connection.close.notify_one();
         Some(())
-    }
-
-    fn remove(&mut self, id: u64) -> Option<Arc<Connection>> {
-        let connection = self.by_id.remove(&id)?;
-        if let Some(here) = self.by_address.get_mut(&connection.address) {
-            *here -= 1;
-            if *here == 0 {
-                self.by_address.remove(&connection.address);
-            }
-        }
-        Some(connection)
     }
 }
 
@@ -240,7 +229,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.connections.lock().remove(self.connection.id);
+        self.connections.lock().by_id.remove(&self.connection.id);
     }
 }
 
@@ -375,7 +364,7 @@ mod tests {
         places[0].connection().request_ends(true);
         assert!(all.admit(ip("192.0.2.2")).is_some(), "a stream is counted elsewhere");
         drop(places);
-        assert!(all.lock().by_id.is_empty() && all.lock().by_address.is_empty());
+        assert!(all.lock().by_id.is_empty());
     }
 
     #[test]

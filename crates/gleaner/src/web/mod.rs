@@ -24,6 +24,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use utoipa::openapi::OpenApi;
 
 pub use list::{Limit, Page};
@@ -34,6 +35,9 @@ use crate::service::{Actor, Service};
 
 /// How long a request may take, that for a poll and its outcome included.
 const MAX_SECONDS: u64 = 60;
+
+/// The least answer that is compressed, in bytes.
+const WORTH_COMPRESSING: u16 = 4096;
 
 /// What every handler has.
 #[derive(Clone)]
@@ -56,8 +60,15 @@ pub fn router(web: &Web) -> Router {
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(bodies::Bodies::default(), bodies::bounded))
         .layer(middleware::from_fn_with_state(web.clone(), limits::in_time))
-        .layer(CompressionLayer::new())
+        .layer(compression())
         .with_state(web.clone())
+}
+
+/// Compresses what is worth it. What strangers get is smaller, or compressed already: an answer that nobody reads would
+/// hold a third of a megabyte for its compressor.
+fn compression() -> CompressionLayer<impl Predicate> {
+    let large = SizeAbove::new(WORTH_COMPRESSING);
+    CompressionLayer::new().compress_when(large.and(NotForContentType::IMAGES).and(NotForContentType::SSE))
 }
 
 /// How a worker is, and what it measures.

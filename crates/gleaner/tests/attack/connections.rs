@@ -103,3 +103,26 @@ async fn streams_have_a_limit_of_their_own() {
     let again = async || Some(api.open("/events/stream", &[]).await).filter(|stream| stream.status() == 200);
     until(PATIENCE, again, async || "a place is free again".to_owned()).await;
 }
+
+#[tokio::test]
+async fn styles_come_compressed_to_whoever_takes_that() {
+    let api = Api::new(sqlite().await).await;
+    let style = async |encoding: &str| {
+        api.ask(Method::GET, "/assets/app.css", None, &[("accept-encoding", encoding)]).await
+    };
+    let plain = style("identity").await;
+    plain.is(200);
+    for encoding in ["gzip", "br, GZIP;q=0.8"] {
+        let compressed = style(encoding).await;
+        compressed.is(200);
+        assert_eq!(
+            (compressed.header("content-encoding"), plain.header("content-encoding")),
+            (Some("gzip"), None)
+        );
+        let length = |answer: &crate::api::client::Answer| {
+            answer.header("content-length").and_then(|length| length.parse::<usize>().ok()).unwrap()
+        };
+        assert!(length(&compressed) * 2 < length(&plain), "it is smaller");
+    }
+    assert_eq!(style("gzip;q=0").await.text, plain.text);
+}

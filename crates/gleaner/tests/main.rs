@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod api;
+mod attack;
 mod book;
 mod browser;
 mod claim_cost;

@@ -160,9 +160,16 @@ enum Command {
     Man(completions::Man),
 }
 
+/// How long threads have to end when all is done.
+const SHUTDOWN: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// Runs what waits for others.
 fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(work);
+    // What still runs on a thread of its own, such as the parsing of a page, is not waited for.
+    runtime.shutdown_timeout(SHUTDOWN);
+    done
 }
 
 /// The command line as clap knows it.

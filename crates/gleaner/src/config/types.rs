@@ -145,8 +145,14 @@ pub struct Api {
     pub public_url: Option<Url>,
     /// How many requests one token may send in a minute; none: no limit.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// How many connections are open at most.
+    /// How many connections are open at most, streams of events not counted.
     pub max_connections: u32,
+    /// How many connections one address has at most.
+    pub max_connections_per_address: u32,
+    /// How many streams of events are open at most.
+    pub max_streams: u32,
+    /// Proxies whose word is taken for where a request comes from.
+    pub trusted_proxies: Vec<IpNet>,
     /// What access tokens are signed with.
     pub jwt_secret: Option<Secret>,
 }

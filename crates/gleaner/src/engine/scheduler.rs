@@ -24,8 +24,8 @@ use crate::store::{
 const CLAIM: usize = 100;
 /// How many sources of one host are polled under one lease.
 pub(super) const PER_HOST: u32 = 50;
-/// How long polls under way have to end when the engine stops.
-const GRACE: Duration = Duration::from_secs(25);
+/// How long polls under way have to end when the engine stops; the process has a few seconds more.
+const GRACE: Duration = Duration::from_secs(20);
 /// How long the loop waits at most, so that what other processes add is noticed.
 const PAUSE: Span = Span::from_secs(1);
 

@@ -47,6 +47,9 @@ pub struct Readiness {
     pub checks: Vec<Check>,
 }
 
+/// The latest answer on readiness, and when it was begun. Whoever waits while it is looked for takes the next one.
+pub(super) type LatestReadiness = tokio::sync::Mutex<Option<(Instant, Readiness)>>;
+
 /// How many sources there are of each status.
 pub(super) type Counts = Vec<(Status, u64)>;
 
@@ -93,8 +96,22 @@ pub(super) struct Standing {
 }
 
 impl Service {
-    /// Looks at the database and the scheduler.
+    /// Looks at the database and the scheduler. However many ask at once, the database is asked one at a time.
     pub async fn readiness(&self) -> Readiness {
+        let asked = Instant::now();
+        let mut latest = self.ready.lock().await;
+        if let Some((begun, readiness)) = &*latest
+            && *begun >= asked
+        {
+            return readiness.clone();
+        }
+        let begun = Instant::now();
+        let readiness = self.look_whether_ready().await;
+        *latest = Some((begun, readiness.clone()));
+        readiness
+    }
+
+    async fn look_whether_ready(&self) -> Readiness {
         let (ok, detail) = match tokio::time::timeout(ANSWERS, self.store.meta("last_seq")).await {
             Ok(Ok(_)) => (true, "it answers, and its schema is ours".to_owned()),
             Ok(Err(error)) => (false, error.to_string()),

@@ -8,6 +8,7 @@ mod article_pages;
 mod backup;
 mod bulk;
 mod content;
+mod device;
 mod doctor;
 mod edit;
 mod error;
@@ -27,15 +28,18 @@ pub mod jwt;
 mod keys;
 mod links;
 mod lists;
+mod login_limits;
 mod look;
 mod offers;
 mod overview;
 mod pages;
+mod password;
 mod people;
 mod policies;
 pub mod policy_words;
 mod polling;
 mod reading;
+mod recent_events;
 mod repeat;
 mod replay;
 mod sources;
@@ -50,7 +54,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gleaner_core::time::Time;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 pub use crate::engine::{PollEnd, SourceReport, Told, ToldSource, observed_redirect};
 pub use crate::fetch::Credential;
@@ -60,13 +64,14 @@ pub use crate::store::{
     SourceName, SourceOrder, StoreError, Stream, Text, Token, TokenKind, Turn, User, WaitingPage, Webhook,
     Worker,
 };
-pub use access::{Granted, Login};
+pub use access::{Granted, LoggedIn, Login};
 pub use actor::{Actor, Scope};
 pub use backup::{Copied, back_up, restore};
 pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
+pub use device::DEVICE_LASTS;
 pub use doctor::{Finding, State, examine};
 pub use error::{Checks, ServiceError, Wrong};
-pub use events::{EventQuery, EventStream, News};
+pub use events::{EventQuery, EventStream, News, StreamPlace};
 pub use explain::{network_down, poll_in_words};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use feeds::{FeedContent, FeedItem, OutputFeed};
@@ -121,6 +126,10 @@ pub struct Service {
     held: health::Kept<Vec<crate::store::Held>>,
     jobs: import_jobs::Jobs,
     outbox: Outbox,
+    /// How many more streams of events may be open.
+    streams: Arc<Semaphore>,
+    recent_events: recent_events::RecentEvents,
+    ready: health::LatestReadiness,
     /// Says that something is to be sent to a webhook.
     send: Arc<Notify>,
     /// Says that something is to be sent to the stream again.
@@ -173,6 +182,7 @@ impl Service {
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
         let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
+        let streams = config.api.max_streams as usize;
         Self {
             name: workers::process_name(),
             store,
@@ -188,6 +198,9 @@ impl Service {
             jobs: import_jobs::Jobs::default(),
             poller: OnceLock::new(),
             outbox,
+            streams: Arc::new(Semaphore::new(streams)),
+            recent_events: recent_events::RecentEvents::default(),
+            ready: health::LatestReadiness::default(),
             send: Arc::default(),
             resend: Arc::default(),
         }

@@ -17,6 +17,7 @@ on_both!(
     a_website_ignores_what_always_changes,
     scraped_post_from_watchlist,
     watchlist_uses_css_selector,
+    a_selector_that_takes_too_long_fails_its_poll,
     readability_fallback,
     a_watchlist_without_links_says_so,
     a_page_that_fails_is_tried_five_times_and_its_source_is_healthy,
@@ -469,4 +470,27 @@ async fn what_is_no_page_is_no_post(db: Database) {
     let id = world.add_with("a.test", "/", kind(Kind::Watchlist)).await;
     world.poll_due().await;
     assert_eq!(world.posts(id).await.len(), 1);
+}
+
+async fn a_selector_that_takes_too_long_fails_its_poll(db: Database) {
+    let mut world = World::new(db, &[]).await;
+    world.answer("/", page("", &"<h2><a href=/one>One</a></h2>".repeat(20_000)));
+    let selector = "h2:has(~ z) a";
+    let id = world
+        .add_with("a.test", "/", |new| {
+            new.kind = Kind::Watchlist;
+            new.article_selector = Some(selector.into());
+        })
+        .await;
+    let begun = std::time::Instant::now();
+    world.poll_due().await;
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
+    let health = world.source(id).await.health;
+    let failing = health.failing.unwrap();
+    assert_eq!(failing.kind.name(), "parse_error");
+    assert!(
+        failing.message.contains(selector) && failing.message.contains("given up"),
+        "{}",
+        failing.message
+    );
 }

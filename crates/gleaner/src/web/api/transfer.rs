@@ -2,7 +2,7 @@
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
+use axum::extract::{FromRequest as _, Request, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use gleaner_core::backfill::UnknownBackfill;
@@ -11,18 +11,13 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::service::{
-    Backfill, FIRST_POLLS_WITHIN, Format, Imported, Line, ListOptions, MAX_LIST_BYTES, ServiceError,
-};
+use crate::service::{Backfill, FIRST_POLLS_WITHIN, Format, Imported, Line, ListOptions, ServiceError};
 use crate::web::auth::As;
 use crate::web::json::{Json, Query};
 use crate::web::{Problem, Web};
 
 pub(super) fn routes() -> OpenApiRouter<Web> {
-    OpenApiRouter::new()
-        .routes(routes!(import))
-        .layer(DefaultBodyLimit::max(MAX_LIST_BYTES))
-        .routes(routes!(export))
+    OpenApiRouter::new().routes(routes!(import)).routes(routes!(export))
 }
 
 /// Which list, and where it goes or comes from.
@@ -138,16 +133,16 @@ async fn import(
         let options = ListOptions { format, collection_id, backfill, ..ListOptions::default() };
         whoever.by().import_from(&url, options).await?
     } else {
-        let body = Bytes::from_request(request, &web).await.map_err(too_large)?;
+        let body = Bytes::from_request(request, &web).await.map_err(not_read)?;
         let options = ListOptions { format, collection_id, backfill, content_type: kind };
         whoever.by().import(body.into(), options).await?
     };
     Ok(Json(imported.into()))
 }
 
-fn too_large(rejection: BytesRejection) -> Problem {
-    let detail = format!("the list cannot be read: {}; 50 MB are the most", rejection.body_text());
-    Problem::new(rejection.status(), "too_large", "It is too large", detail)
+fn not_read(rejection: BytesRejection) -> Problem {
+    let detail = format!("the list cannot be read: {}", rejection.body_text());
+    Problem::new(rejection.status(), "not_read", "The body cannot be read", detail)
 }
 
 /// Export sources as a list that can be imported, here or elsewhere. Credentials are not in it.

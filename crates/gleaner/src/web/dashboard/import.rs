@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, FromRequest as _, RawQuery, Request, State};
+use axum::extract::{FromRequest as _, RawQuery, Request, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
@@ -15,7 +15,7 @@ use super::words::{count, grouped};
 use super::{Oops, Page, Shell, Visit};
 use crate::service::{
     Backfill, Collection, FIRST_POLLS_WITHIN, Format, ImportJob, Imported, Line, ListFrom, ListOptions,
-    MAX_LIST_BYTES, ServiceError,
+    ServiceError,
 };
 use crate::web::{Problem, Web, api};
 
@@ -25,7 +25,6 @@ const LINES: usize = 500;
 pub(super) fn routes() -> Router<Web> {
     Router::new()
         .route("/import", get(page).post(begin))
-        .layer(DefaultBodyLimit::max(MAX_LIST_BYTES))
         .route("/import/{id}", get(job))
         .route("/import/{id}/report", get(report))
         .route("/export", get(export))
@@ -64,8 +63,8 @@ async fn begin(visit: Visit, State(web): State<Web>, request: Request) -> Result
     let name = parameter("name").unwrap_or_else(|| "a file".to_owned());
     let collection_id = parameter("collection").and_then(|id| id.parse().ok());
     let bytes = Bytes::from_request(request, &web).await.map_err(|rejection| {
-        let detail = format!("The file cannot be read: {}. 50 MB are the most.", rejection.body_text());
-        Problem::new(rejection.status(), "too_large", "It is too large", detail)
+        let detail = format!("The file cannot be read: {}.", rejection.body_text());
+        Problem::new(rejection.status(), "not_read", "The body cannot be read", detail)
     })?;
     // What a browser thinks that a file is says nothing about how it is written.
     let backfill = backfill(parameter("backfill").as_deref())?;

@@ -8,6 +8,7 @@ mod cooldown;
 mod credentials;
 mod elsewhere;
 mod filters;
+mod identity;
 mod judgement;
 mod kinds;
 mod pages;

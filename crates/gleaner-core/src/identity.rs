@@ -403,6 +403,8 @@ struct Sifter<'a, T> {
     met: Set,
     /// Keys of known entries that say something else now.
     restated: Set,
+    /// Guids that stand for another entry than the one that is known by them.
+    reused: Set,
     /// Links of entries that have a known guid and have changed.
     taken_links: Set,
     /// Keys of known entries that have another link now.
@@ -427,6 +429,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
             shared: Set::default(),
             met: HashSet::with_capacity_and_hasher(known.len(), RandomState::default()),
             restated: Set::default(),
+            reused: Set::default(),
             taken_links: Set::default(),
             moved: Set::default(),
             pending: Set::default(),
@@ -477,10 +480,14 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
         let Some(row) = row else { return Some(item) };
         let text = item.text.insert(self.read(&item.entry));
         if is_reused(row, link, text, item.entry.published_at) {
+            self.reused.insert(row.key);
             return Some(Item { guid: None, ..item });
         }
         self.met.insert(row.key);
         self.taken_links.extend(link);
+        if link.is_some_and(|link| row.link != Some(link)) {
+            self.moved.insert(row.key);
+        }
         if row.post_id.is_some() && self.siblings(row).next().is_some() {
             self.pending.insert(row.key);
             return Some(Item { diverging: Some(row), ..item });
@@ -521,10 +528,28 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
                 }
             }
         };
-        // The new guid is an alias.
-        let key = item.guid.unwrap_or(row.key);
+        let key = self.key_under(&mut item, row);
         self.revise(item, row, key);
         None
+    }
+
+    /// The key under which a known entry goes on: a new guid is an alias; so is another key, where the former guid stands for
+    /// another entry now.
+    fn key_under(&self, item: &mut Item<'_>, row: &Seen) -> i64 {
+        match item.guid {
+            Some(guid) => guid,
+            None if !self.reused.contains(&row.key) => row.key,
+            None => {
+                let text = match item.text.take() {
+                    Some(text) => text,
+                    None => self.read(&item.entry),
+                };
+                let said = self.text_key(&text, item.raw, item.link);
+                let key = self.free_key(item, &text, said);
+                item.text = Some(text);
+                key
+            }
+        }
     }
 
     /// Decides an entry that neither guid nor link identify.
@@ -534,11 +559,11 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
             && item.text.is_none()
             && let Some(row) = self.as_before(&item)
         {
-            return if self.met.contains(&row.key) {
-                self.set(item.place, EntryVerdict::Known);
-            } else {
-                self.keep(item.place, row);
-            };
+            if self.met.contains(&row.key) {
+                return self.set(item.place, EntryVerdict::Known);
+            }
+            let key = self.key_under(&mut item, row);
+            return self.revise(item, row, key);
         }
         let text = match item.text.take() {
             Some(text) => text,
@@ -574,6 +599,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
             }
             (None, Some((Some(row), key))) if !self.met.contains(&key) => {
                 item.text = Some(text);
+                let key = self.key_under(&mut item, row);
                 self.revise(item, row, key);
             }
             (None, Some((Some(_), _))) => self.set(item.place, EntryVerdict::Known),
@@ -690,7 +716,9 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
 
     /// A known entry, under `key` from now on, which may say something else.
     fn revise(&mut self, item: Item<'a>, row: &'a Seen, key: i64) {
-        self.met.insert(key);
+        if !self.met.insert(key) && key != row.key {
+            return self.set(item.place, EntryVerdict::Known);
+        }
         let mut seen = Seen { key, raw: item.raw, absent_since: None, ..*row };
         let date = item.entry.published_at.or(row.published_at);
         // Some feeds date their entries anew with each document, which is not worth a row.

@@ -84,8 +84,8 @@ fn rows(wanted: &Wanted) -> Vec<String> {
              FROM generate_series(1::bigint, {sources}) n"
         ),
         format!(
-            "INSERT INTO posts (source_id, guid, content_hash, created_at, updated_at, body) SELECT n % {sources} + 1, n, \
-             decode(md5(n::text) || md5((-n)::text), 'hex'), {old} + n * 5184, {old} + n * 5184, 'A post of ' || n \
+            "INSERT INTO posts (source_id, guid, content_hash, entry_key, created_at, updated_at, body) \
+             SELECT n % {sources} + 1, n, decode(md5(n::text) || md5((-n)::text), 'hex'), n, {old} + n * 5184, {old} + n * 5184, 'A post of ' || n \
              FROM generate_series(1::bigint, {posts}) n"
         ),
         "SET session_replication_role = DEFAULT".to_owned(),

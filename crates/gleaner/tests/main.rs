@@ -16,6 +16,7 @@ mod fetch;
 mod hostile;
 #[cfg(feature = "test-faults")]
 mod kill;
+mod ledger;
 mod links;
 mod long_run;
 mod readme;

@@ -71,6 +71,7 @@ async fn a_source_shows_what_was_said_and_what_is_known(db: Database) {
         "backfill": true,
         "ignore_robots": true,
         "policy": "cooldown",
+        "duplicates": "content",
         "enabled": true,
     });
     let made = api.post("/sources", said).await;
@@ -93,6 +94,7 @@ async fn a_source_shows_what_was_said_and_what_is_known(db: Database) {
         "full_content": true,
         "backfill": true,
         "policy": "cooldown",
+        "duplicates": "content",
         "consecutive_failures": 0,
         "last_failure_type": null,
         "last_error_type": null,
@@ -161,6 +163,7 @@ async fn every_wrong_field_is_named_at_once(db: Database) {
         "backfill": 1,
         "ignore_robots": null,
         "policy": "strict",
+        "duplicates": "none",
         "enabled": "no",
         "credential": { "basic": { "user": "ada" } },
         "colour": "red",

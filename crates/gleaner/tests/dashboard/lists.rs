@@ -459,8 +459,8 @@ impl Visitor {
         // A hash is bytes, which the two databases write differently.
         let hash = if self.api.db.url.starts_with("postgres:") { "'\\x00'::bytea" } else { "x'00'" };
         let sql = format!(
-            "INSERT INTO posts (source_id, guid, title, content_hash, created_at, updated_at, body) \
-             VALUES ({id}, 'guid', '{title}', {hash}, 0, 0, 'text')"
+            "INSERT INTO posts (source_id, guid, title, content_hash, entry_key, created_at, updated_at, body) \
+             VALUES ({id}, 'guid', '{title}', {hash}, 0, 0, 0, 'text')"
         );
         self.api.db.behind_its_back(&sql).await;
     }

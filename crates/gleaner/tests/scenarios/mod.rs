@@ -13,6 +13,7 @@ mod credentials;
 mod elsewhere;
 mod facts;
 mod filters;
+mod identity;
 mod judgement;
 mod kinds;
 mod pages;

@@ -15,7 +15,6 @@ on_both!(
     failed_fetch_moves_last_polled,
     html_is_stripped_from_body,
     author_from_entry,
-    identical_content_is_stored_once,
     deleted_post_does_not_return,
     a_feed_of_too_many_entries_says_so,
 );
@@ -182,22 +181,6 @@ async fn author_from_entry(db: Database) {
         let authors: Vec<_> = posts.iter().rev().map(|post| post.content.author.as_deref()).collect();
         assert_eq!(authors, [Some("John Smith"), Some("Grace"), None], "{host}");
     }
-}
-
-async fn identical_content_is_stored_once(db: Database) {
-    let mut world = World::new(db, &[]).await;
-    let item =
-        |guid: &str| format!("<item><guid>{guid}</guid><description>The same words</description></item>");
-    world.answer("/feed", Answer::body(&rss(&item("1"))));
-    let id = world.add("a.test", "/feed").await;
-    world.poll_due().await;
-    world.answer("/feed", Answer::body(&rss(&item("2"))));
-    world.poll_next(id).await;
-    assert_eq!(world.posts(id).await.len(), 1);
-    world.answer("/other", Answer::body(&rss(&item("1"))));
-    let other = world.add("b.test", "/other").await;
-    world.poll_due().await;
-    assert_eq!(world.posts(other).await.len(), 1, "another source stores its own");
 }
 
 async fn deleted_post_does_not_return(db: Database) {

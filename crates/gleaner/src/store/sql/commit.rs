@@ -235,7 +235,11 @@ const fn hash_key(post: &NewPost) -> i64 {
 /// ids of those that are new.
 pub(super) async fn insert_posts(tx: &mut Tx, rows: &[PostRow<'_>]) -> sqlx::Result<PostIds> {
     let mut ids = HashMap::with_capacity(rows.len());
-    for piece in pieces(rows) {
+    let (unique, others): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.unique_text);
+    for (piece, target) in pieces(&unique)
+        .map(|piece| (piece, ""))
+        .chain(pieces(&others).map(|piece| (piece, "(source_id, entry_key)")))
+    {
         let mut query = Query::new(
             "INSERT INTO posts (source_id, guid, url, title, author, published_at, content_hash, entry_key, \
              unique_text, created_at, updated_at, body, raw_content) ",
@@ -256,7 +260,7 @@ pub(super) async fn insert_posts(tx: &mut Tx, rows: &[PostRow<'_>]) -> sqlx::Res
                 .push_bind(post.body.as_str())
                 .push_bind(post.raw_content.as_deref());
         });
-        query.push(" ON CONFLICT DO NOTHING RETURNING id, source_id, entry_key");
+        query.push(" ON CONFLICT ").push(target).push(" DO NOTHING RETURNING id, source_id, entry_key");
         for row in query.build().fetch_all(&mut **tx).await? {
             ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
         }

@@ -31,6 +31,7 @@ fn filled(form: &Seen, changes: &[(&'static str, &str)]) -> Vec<(&'static str, S
         "article_selector",
         "ignore_selector",
         "policy",
+        "duplicates",
         "full_content",
         "backfill",
         "ignore_robots",

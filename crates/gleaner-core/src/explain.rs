@@ -289,7 +289,8 @@ fn changes(at: &Situation<'_>, now: Time) -> Vec<String> {
             changes.extend(health.failing.as_ref().and_then(|row| towards_aside(at, row, now)));
         }
         (Status::Pending, _) => {
-            changes.push("Its first poll makes it healthy or failing; polling it by hand asks now.".to_owned());
+            changes
+                .push("Its first poll makes it healthy or failing; polling it by hand asks now.".to_owned());
         }
         (Status::Healthy, _) => changes.push("A poll that fails makes it failing.".to_owned()),
     }

@@ -394,11 +394,7 @@ impl Health {
     /// A person enables it, changes its URL, or lifts everything held against it: a clean sheet.
     #[must_use]
     pub fn cleared(&self) -> Health {
-        Health {
-            last_polled_at: self.last_polled_at,
-            last_success_at: self.last_success_at,
-            ..Health::new()
-        }
+        Health { last_polled_at: self.last_polled_at, last_success_at: self.last_success_at, ..Health::new() }
     }
 
     /// A person disables it.

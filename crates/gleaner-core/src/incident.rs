@@ -263,7 +263,14 @@ pub(crate) fn seconds(time: Time) -> String {
 impl Incidents {
     /// Whether a failure of a source can be evidence: it worked until now or is evidence already, is not set aside, and
     /// has succeeded since the latest incident.
-    pub fn is_evidence(&self, source: i64, health: &Health, kind: ErrorKind, interval: Span, now: Time) -> bool {
+    pub fn is_evidence(
+        &self,
+        source: i64,
+        health: &Health,
+        kind: ErrorKind,
+        interval: Span,
+        now: Time,
+    ) -> bool {
         let known = || self.evidence.iter().any(|entry| entry.asked.source == source);
         let out = matches!(health.status(), Status::Disabled | Status::Quarantined);
         let since_latest = self.latest_at.is_none_or(|at| health.last_success_at > Some(at));
@@ -370,14 +377,7 @@ impl Incidents {
     /// Whether the failures like this one are enough to call it the host. An answer that refuses a single document
     /// (401, 403, 404, 410) is the host's only where every source polled within [`Rules::within`] got it: where none failed
     /// otherwise, and the latest success is so long ago that each has been polled again since.
-    fn suffices(
-        &self,
-        kind: ErrorKind,
-        facts: HostFacts,
-        interval: Span,
-        rules: &Rules,
-        now: Time,
-    ) -> bool {
+    fn suffices(&self, kind: ErrorKind, facts: HostFacts, interval: Span, rules: &Rules, now: Time) -> bool {
         let same = self.evidence.iter().filter(|entry| alike(entry.row.kind, kind));
         let count = same.clone().count();
         let first = same.map(|entry| entry.first_at).min().unwrap_or(now);

@@ -206,8 +206,7 @@ fn on_its_own(
 ) -> (Verdict, bool) {
     let mut verdict = Verdict::plain(decide(at, poll.outcome, now, jitter));
     let (source, latest) = (poll.asked.source, memory.latest_success);
-    let is_limit =
-        rules.pacing.on && Pace::is_limit(failure, source, at.health, latest, &rules.pacing, now);
+    let is_limit = rules.pacing.on && Pace::is_limit(failure, source, at.health, latest, &rules.pacing, now);
     if is_limit {
         paced(rules, at, failure, memory, &mut verdict, now, jitter);
     }
@@ -332,7 +331,8 @@ fn excused(
         row.counted = own.health.failing.as_ref().and_then(|row| row.counted);
         (quarantine, disabled) = (own.health.quarantine.clone(), own.health.disabled.clone());
         (excused_since, corrects) = (Some(own.first_at), own.told);
-    } else if let Some(run) = row.counted.filter(|run| run.since >= excuse.since && (excuse.covers)(run.kind)) {
+    } else if let Some(run) = row.counted.filter(|run| run.since >= excuse.since && (excuse.covers)(run.kind))
+    {
         // It failed on its own since the incident began, before anybody could know of that.
         row.counted = None;
         quarantine = quarantine.filter(|held| held.by_hand || held.at < excuse.since);

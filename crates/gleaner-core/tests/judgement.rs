@@ -224,7 +224,11 @@ fn after_three_days_each_source_is_on_its_own_with_its_time_counted() {
     assert_eq!(given_up.notices.iter().map(Notice::name).collect::<Vec<_>>(), ["host.given_up"]);
     let row = given_up.decision.health.failing.unwrap();
     let run = row.counted.unwrap();
-    assert_eq!((run.count, run.since, run.kind_run), (row.count, row.since, row.count), "the facts count now");
+    assert_eq!(
+        (run.count, run.since, run.kind_run),
+        (row.count, row.since, row.count),
+        "the facts count now"
+    );
     assert!(row.count >= 5 && row.excused_by.is_none(), "{row:?}");
     world.wait(minutes(12 * 60));
     for source in 0..10 {
@@ -392,7 +396,11 @@ fn an_incident_excuses_only_sources_that_worked_until_it_began() {
         assert!(verdict.decision.next.unwrap().at >= world.now + minutes(30), "{health:?}");
     }
     assert!(world.memory[&1].incidents.open.is_some(), "they are no probes either");
-    assert_eq!(world.poll(1, 5, &failed(TIMEOUT)).excused, Some(Excuse::Incident), "5xx and no answer are alike");
+    assert_eq!(
+        world.poll(1, 5, &failed(TIMEOUT)).excused,
+        Some(Excuse::Incident),
+        "5xx and no answer are alike"
+    );
 }
 
 #[test]
@@ -478,7 +486,8 @@ fn a_poll_that_is_not_judged_ends_an_outage_too() {
 
 #[test]
 fn spacing_never_shortens_a_wait() {
-    for (policy, interval) in Policy::NAMES.into_iter().flat_map(|name| [(name, 1), (name, 60), (name, 600)]) {
+    for (policy, interval) in Policy::NAMES.into_iter().flat_map(|name| [(name, 1), (name, 60), (name, 600)])
+    {
         let mut world = World::new(Judgement::default(), policy);
         world.interval = minutes(interval);
         for source in 0..3 {

@@ -108,8 +108,7 @@ async fn commit_for_ever(url: &str) {
     let mut now = start() + Span::from_days(365 * kill);
     loop {
         now = now + Span::from_hours(1);
-        let request =
-            ClaimRequest::all(now, Span::from_mins(1), "child", 100, 10);
+        let request = ClaimRequest::all(now, Span::from_mins(1), "child", 100, 10);
         let claims = store.claim(&request).await.unwrap();
         let commits: Vec<Commit> = claims.iter().map(|claim| commit(claim, now)).collect();
         println!("begin");

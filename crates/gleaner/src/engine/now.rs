@@ -68,9 +68,9 @@ impl Poller {
             let delay = self.inner.cx.delay(source.settings.poll_delay, source.settings.kind, &host);
             let turn = Turn { lease, host_sources, many: false, last: true, delay };
             match self.permits.acquire().await {
-                Ok(permit) => {
-                    poll(&self.inner, permit.into(), turn, &mut memory, source).await.map(|polled| polled.stored)
-                }
+                Ok(permit) => poll(&self.inner, permit.into(), turn, &mut memory, source)
+                    .await
+                    .map(|polled| polled.stored),
                 Err(_) => Ok(false),
             }
         };

@@ -15,7 +15,9 @@ use super::now::Poller;
 use super::poll::Turn;
 use super::{Context, Inner, article, indexer, poll, reschedule};
 use crate::clock::Clock;
-use crate::store::{ArticleWork, Claim, ClaimRequest, ClaimScope, Lease, Release, Source, Spread, StoreError};
+use crate::store::{
+    ArticleWork, Claim, ClaimRequest, ClaimScope, Lease, Release, Source, Spread, StoreError,
+};
 
 /// How many hosts one claim takes at most.
 const CLAIM: usize = 100;

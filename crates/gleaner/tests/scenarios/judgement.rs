@@ -81,7 +81,9 @@ async fn a_host_that_fails_as_a_whole_is_not_held_against_its_sources(db: Databa
         assert_eq!((row.counted, row.excused_by.is_some()), (None, true), "{id}: {row:?}");
         let polls = world.polls(*id).await;
         let mut failed = polls.iter().map(|poll| &poll.record).filter(|poll| poll.error.is_some());
-        assert!(failed.all(|poll| (poll.excused, &poll.excused_by) == (Some(Excuse::Incident), &row.excused_by)));
+        assert!(
+            failed.all(|poll| (poll.excused, &poll.excused_by) == (Some(Excuse::Incident), &row.excused_by))
+        );
     }
     let asked = world.server().requests().len() - before;
     assert!(asked < 14, "{asked} requests in three hours: a few that were evidence, and probes");

@@ -7,11 +7,7 @@ use super::on_both;
 use super::world::{Answer, World};
 use crate::support::Database;
 
-on_both!(
-    default_interval_is_30_minutes,
-    inactive_and_quarantined_are_skipped,
-    fetch_timeout_is_30_seconds,
-);
+on_both!(default_interval_is_30_minutes, inactive_and_quarantined_are_skipped, fetch_timeout_is_30_seconds,);
 
 mod failures {
     use super::*;

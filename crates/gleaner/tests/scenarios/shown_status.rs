@@ -28,7 +28,8 @@ async fn failed_sources_are_never_shown_as_healthy_on_postgres() {
 
 /// Twelve sources of three hosts under all policies, each answering at random.
 async fn run(db: Database, seed: u64, judged: bool) {
-    let settings: Vec<String> = Policy::NAMES.iter().map(|name| format!("policies.{name}.judged={judged}")).collect();
+    let settings: Vec<String> =
+        Policy::NAMES.iter().map(|name| format!("policies.{name}.judged={judged}")).collect();
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let shown = Shown::new(db.share(), &settings).await;
     let mut world = World::new(db, &settings).await;
@@ -87,8 +88,11 @@ impl Shown {
     async fn new(db: Database, settings: &[&str]) -> Self {
         let api = Api::with(db, settings).await;
         #[expect(clippy::disallowed_methods, reason = "a browser, not a poller")]
-        let client =
-            reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap();
         let code = api.service.login_code("admin").await.unwrap();
         let login = client
             .post(format!("{}/login", api.base))
@@ -109,7 +113,10 @@ impl Shown {
                 None => assert_eq!(status, "pending", "{path}"),
                 Some(poll) if poll.error.is_none() => assert_eq!(status, "healthy", "{path}"),
                 Some(poll) => {
-                    assert!(["failing", "quarantined", "disabled"].contains(&status), "{path} is {status}: {poll:?}");
+                    assert!(
+                        ["failing", "quarantined", "disabled"].contains(&status),
+                        "{path} is {status}: {poll:?}"
+                    );
                     let excused_by = world.source(*id).await.health.failing.and_then(|row| row.excused_by);
                     assert_eq!(excused_by, poll.excused_by, "{path}");
                 }
@@ -130,7 +137,10 @@ impl Shown {
                 text.contains(&format!("gleaner_sources{{status=\"{status}\"}} {count}\n"))
             })
         };
-        let text = async || self.api.get("/metrics").await.text;
+        let bearer = format!("Bearer {}", self.api.token);
+        let text = async || {
+            self.api.ask(reqwest::Method::GET, "/metrics", None, &[("authorization", &bearer)]).await.text
+        };
         until(Duration::from_secs(30), async || expected(&text().await).then_some(()), text).await;
         let right = self.page("/").await.contains("Everything is all right");
         let well = api.values().all(|status| status == "healthy");
@@ -138,7 +148,7 @@ impl Shown {
     }
 
     async fn by_api(&self) -> Statuses {
-        let listed = self.api.get("/api/v1/sources?limit=100").await;
+        let listed = self.api.get("/sources?limit=100").await;
         statuses(listed.is(200)["items"].as_array().unwrap())
     }
 
@@ -178,6 +188,7 @@ impl Shown {
 }
 
 fn statuses(listed: &[Value]) -> Statuses {
-    let status = |source: &Value| (source["id"].as_i64().unwrap(), source["status"].as_str().unwrap().to_owned());
+    let status =
+        |source: &Value| (source["id"].as_i64().unwrap(), source["status"].as_str().unwrap().to_owned());
     listed.iter().map(status).collect()
 }

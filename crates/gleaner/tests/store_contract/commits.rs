@@ -103,7 +103,12 @@ async fn any_health_survives_a_commit(db: Database) {
     let healths = [
         Health { failing: Some(failing.clone()), hold_until: Some(at(9)), ..Health::default() },
         Health {
-            failing: Some(Failing { counted: None, excused_by: None, kind: ErrorKind::ParseError, ..failing }),
+            failing: Some(Failing {
+                counted: None,
+                excused_by: None,
+                kind: ErrorKind::ParseError,
+                ..failing
+            }),
             quarantine: Some(Quarantine {
                 at: at(4),
                 reason: "parse_error".into(),

@@ -14,7 +14,9 @@ use std::collections::HashMap;
 
 use crate::support::{Database, feed, minutes, start};
 use gleaner::store::*;
-use gleaner_core::health::{CountedRun, Disabled, Failing, Health, KindSet, PermanentRun, Quarantine, Status};
+use gleaner_core::health::{
+    CountedRun, Disabled, Failing, Health, KindSet, PermanentRun, Quarantine, Status,
+};
 use gleaner_core::identity::{Seen, Skipped};
 use gleaner_core::outcome::{Cause, ErrorKind, Failure};
 use gleaner_core::post::{NewPost, content_hash};

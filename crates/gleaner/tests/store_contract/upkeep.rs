@@ -60,8 +60,11 @@ async fn a_jump_of_the_clock_is_spread(db: Database) {
         let count = next.iter().filter(|minutes| **minutes < 60 && **minutes / 15 == quarter).count();
         assert!((20..50).contains(&count), "{count} in quarter {quarter}");
     }
-    let claims =
-        db.store.claim(&ClaimRequest { hosts: 1000, slow_hosts: 1000, ..request(start() + minutes(60)) }).await.unwrap();
+    let claims = db
+        .store
+        .claim(&ClaimRequest { hosts: 1000, slow_hosts: 1000, ..request(start() + minutes(60)) })
+        .await
+        .unwrap();
     assert_eq!(claims.len(), 133, "leases without end are gone, and hosts know when they are due");
     assert_eq!(db.store.spread(&Spread { overdue: false, ..spread }).await.unwrap(), 0);
 }

@@ -15,8 +15,8 @@ use super::sources::not_found;
 use super::state::{kind, poll_delay};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
-    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, Release, Result,
-    Source, Work,
+    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, Release,
+    Result, Source, Work,
 };
 
 /// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
@@ -160,7 +160,10 @@ const PROBED_ANYWAY: Span = Span::from_hours(1);
 /// Selects due hosts of one lane, the longest due first.
 fn push_due(query: &mut Query, request: &ClaimRequest, quick: bool, limit: u32) {
     query.push("SELECT id, next_due, quick, served_at FROM hosts WHERE ");
-    query.push(if quick { "quick = TRUE" } else { "quick = FALSE" }).push(" AND next_due <= ").push_bind(ms(request.now));
+    query
+        .push(if quick { "quick = TRUE" } else { "quick = FALSE" })
+        .push(" AND next_due <= ")
+        .push_bind(ms(request.now));
     let limit = match request.scope {
         ClaimScope::All => limit,
         ClaimScope::Probe => {
@@ -181,9 +184,7 @@ fn push_lease(query: &mut Query, request: &ClaimRequest) {
 /// The query that finds what is due of leased hosts, so many of each.
 pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
     let mut query = select_sources();
-    query.push(
-        " JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY ",
-    );
+    query.push(" JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY ");
     query.push(match request.scope {
         ClaimScope::All => "next_poll_at",
         ClaimScope::Probe => "CASE WHEN last_success_at IS NULL THEN 1 ELSE 0 END, last_success_at DESC",

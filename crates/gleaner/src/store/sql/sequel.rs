@@ -63,12 +63,7 @@ async fn remember(tx: &mut Tx, lease: Lease, memory: &HostMemory, lift_hold: boo
 
 /// Writes what is left of a source's health over it, unless somebody knows better by now. The fence is raised, so that a
 /// poll which began from what is taken back is discarded.
-async fn take_back(
-    tx: &mut Tx,
-    taken: &TakenBack,
-    excuse: &(Excuse, String),
-    at: Time,
-) -> sqlx::Result<()> {
+async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: &(Excuse, String), at: Time) -> sqlx::Result<()> {
     let columns = format!("source_id, {HEALTH}");
     let mut query = with_values(&columns, std::slice::from_ref(taken), |list, taken| {
         list.push_bind(taken.asked.source);

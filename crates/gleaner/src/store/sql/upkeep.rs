@@ -12,8 +12,8 @@ use super::packed::select_listed;
 use super::webhooks::trim_deliveries;
 use super::{Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
 use crate::store::{
-    ClaimRequest, ClaimScope, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted, SourceFilter,
-    SourceOrder, Spread, Turn, Upkeep,
+    ClaimRequest, ClaimScope, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted,
+    SourceFilter, SourceOrder, Spread, Turn, Upkeep,
 };
 
 /// How many times as long as for anything else is waited for what may touch very many rows.
@@ -105,7 +105,8 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         per_host: 50,
         scope: ClaimScope::All,
     };
-    let probe = ClaimRequest { hosts: 1, slow_hosts: 1, per_host: 1, scope: ClaimScope::Probe, ..request.clone() };
+    let probe =
+        ClaimRequest { hosts: 1, slow_hosts: 1, per_host: 1, scope: ClaimScope::Probe, ..request.clone() };
     let hosts: Vec<i64> = (1..=50).collect();
     let mut known = Query::new("SELECT * FROM seen WHERE source_id IN ");
     push_ids(&mut known, &hosts);

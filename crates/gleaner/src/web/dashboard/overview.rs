@@ -132,8 +132,13 @@ fn verdict(counts: &[(Status, u64)], needs: u64, outage: bool) -> Verdict {
         verdict("good", "Everything is all right".to_owned(), "Nothing fails, and nothing needs you.")
     } else if of(Status::Pending) > 0 {
         let pending = of(Status::Pending);
-        let headline = format!("{} {} waiting for the first poll", count(pending, "source"), is_or_are(pending));
-        verdict("", headline, "First polls are spread over an interval, so that they do not come all at once.")
+        let headline =
+            format!("{} {} waiting for the first poll", count(pending, "source"), is_or_are(pending));
+        verdict(
+            "",
+            headline,
+            "First polls are spread over an interval, so that they do not come all at once.",
+        )
     } else {
         verdict("", "No source is polled".to_owned(), "All sources are disabled.")
     }

@@ -137,7 +137,10 @@ impl Shown {
                 text.contains(&format!("gleaner_sources{{status=\"{status}\"}} {count}\n"))
             })
         };
-        let text = async || self.api.get("/metrics").await.text;
+        let bearer = format!("Bearer {}", self.api.token);
+        let text = async || {
+            self.api.ask(reqwest::Method::GET, "/metrics", None, &[("authorization", &bearer)]).await.text
+        };
         until(Duration::from_secs(30), async || expected(&text().await).then_some(()), text).await;
         let right = self.page("/").await.contains("Everything is all right");
         let well = api.values().all(|status| status == "healthy");
@@ -145,7 +148,7 @@ impl Shown {
     }
 
     async fn by_api(&self) -> Statuses {
-        let listed = self.api.get("/api/v1/sources?limit=100").await;
+        let listed = self.api.get("/sources?limit=100").await;
         statuses(listed.is(200)["items"].as_array().unwrap())
     }
 

@@ -265,6 +265,13 @@ impl World {
         Arc::clone(&self.metrics)
     }
 
+    /// Adds a feed on a host that refuses connections: nobody listens at its address.
+    pub(super) async fn add_refused(&mut self, host: &str) -> i64 {
+        self.dns.set(host, dns::Answer::Ips(vec![std::net::Ipv4Addr::new(127, 9, 9, 9).into()]));
+        let url = self.server.url_of(host, "/feed");
+        self.service().add(&NewSource::feed(url)).await.unwrap().id
+    }
+
     /// The name leads to the server.
     pub(super) fn add_name(&self, host: &str) {
         self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));

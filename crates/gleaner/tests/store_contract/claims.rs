@@ -20,6 +20,9 @@ on_both!(
     ten_failed_pages_make_their_source_suspect,
     a_page_gives_its_text_to_the_post_of_its_entry,
     a_host_hold_delays_its_sources,
+    hosts_that_are_not_quick_take_a_share_of_a_claim,
+    a_probe_is_of_a_source_that_worked,
+    a_claim_counts_the_sources_of_a_host,
 );
 
 fn page(host: &str, key: i64) -> NewArticleWork {
@@ -476,4 +479,76 @@ async fn a_source_that_is_asked_for_is_due(db: Database) {
     db.store.edit_source(&edit, now).await.unwrap();
     db.store.wake_source(ids[1], now).await.unwrap();
     assert_eq!(db.store.source(ids[1]).await.unwrap().next_poll_at, None, "only a person enables it");
+}
+
+async fn hosts_that_are_not_quick_take_a_share_of_a_claim(db: Database) {
+    let sources: Vec<NewSource> = (0..8).map(|n| feed(&format!("h{n}.example"), "1")).collect();
+    add(&db, &sources).await;
+    let claims = db.store.claim(&request(start())).await.unwrap();
+    assert!(claims.iter().all(|claim| !claim.quick), "nobody has answered yet");
+    // Two hosts answer quickly; what was known of the others stays.
+    let release = |claim: &Claim| {
+        let quick = ["h6.example", "h7.example"].contains(&claim.host.as_str()).then_some(true);
+        Release { quick, ..Release::of(claim.lease) }
+    };
+    db.store.release(&claims.iter().map(release).collect::<Vec<_>>()).await.unwrap();
+    let few = ClaimRequest { hosts: 4, slow_hosts: 3, ..request(start()) };
+    let names = |claims: Vec<Claim>| {
+        let mut names: Vec<(String, bool)> =
+            claims.into_iter().map(|claim| (claim.host, claim.quick)).collect();
+        names.sort();
+        names
+    };
+    let claimed = names(db.store.claim(&few).await.unwrap());
+    assert_eq!((claimed.len(), claimed.iter().filter(|(_, quick)| *quick).count()), (4, 1), "{claimed:?}");
+    let none_slow = ClaimRequest { hosts: 4, slow_hosts: 0, ..request(start()) };
+    let claimed = names(db.store.claim(&none_slow).await.unwrap());
+    assert_eq!((claimed.len(), claimed[0].1), (1, true), "{claimed:?}");
+    assert_eq!(db.store.claim(&request(start())).await.unwrap().len(), 3, "the others are still due");
+}
+
+async fn a_probe_is_of_a_source_that_worked(db: Database) {
+    let mut dead = feed("dead.example", "1");
+    dead.next_poll_at = start() - minutes(50);
+    let mut unpolled = feed("worked.example", "unpolled");
+    unpolled.next_poll_at = start() - minutes(40);
+    let ids =
+        add(&db, &[dead, unpolled, feed("worked.example", "worked"), feed("lately.example", "1")]).await;
+    let probe =
+        |now| ClaimRequest { hosts: 1, slow_hosts: 1, per_host: 1, scope: ClaimScope::Probe, ..request(now) };
+    assert!(db.store.claim(&probe(start())).await.unwrap().is_empty(), "nobody has ever worked");
+    for (id, minute) in [(ids[2], 0), (ids[3], 1)] {
+        let at = start() + minutes(minute);
+        let claim = db.store.claim_source(id, &request(at)).await.unwrap().unwrap();
+        let mut commit = quiet(&claim, 0, at);
+        commit.next_poll_at = Some(at);
+        let served = Some(gleaner_core::pacing::Success { at, source: id });
+        let release = Release { served, quick: Some(true), ..Release::of(claim.lease) };
+        db.store.commit(&[commit], &[release]).await.unwrap();
+    }
+    let mut probed = Vec::new();
+    while let Some(claim) = db.store.claim(&probe(start() + minutes(2))).await.unwrap().pop() {
+        probed.push(claim.sources[0].id);
+    }
+    assert_eq!(probed, [ids[3], ids[2]], "the latest success first, and never one that did not work");
+    let later = db.store.claim(&probe(start() + minutes(11))).await.unwrap();
+    assert_eq!(
+        later[0].host, "lately.example",
+        "its lease has run out; the dead one is due for an hour by now"
+    );
+}
+
+async fn a_claim_counts_the_sources_of_a_host(db: Database) {
+    let mut sources = vec![feed("one.example", "1"), feed("two.example", "1"), feed("two.example", "2")];
+    sources.extend((0..5).map(|n| feed("many.example", &n.to_string())));
+    let ids = add(&db, &sources).await;
+    let read = db.store.source(ids[7]).await.unwrap();
+    let edit = SourceEdit { next_poll_at: None, ..SourceEdit::of(&read) };
+    db.store.edit_source(&edit, start()).await.unwrap();
+    let claims = db.store.claim(&request(start())).await.unwrap();
+    let mut counts: Vec<(String, u32)> =
+        claims.into_iter().map(|claim| (claim.host, claim.host_sources)).collect();
+    counts.sort();
+    let expected = [("many.example", 3), ("one.example", 1), ("two.example", 2)];
+    assert_eq!(counts, expected.map(|(host, count)| (host.to_owned(), count)));
 }

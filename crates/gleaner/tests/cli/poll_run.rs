@@ -130,8 +130,7 @@ fn an_interrupted_run_gives_its_leases_back() {
             .map(|source| source.id)
             .collect();
         let now = Time::from_millis(millis_now());
-        let request =
-            ClaimRequest { now, lease: Span::from_secs(60), owner: "other".into(), hosts: 1, per_host: 9 };
+        let request = ClaimRequest::all(now, Span::from_secs(60), "other", 1, 9);
         let claims = store.claim_sources(&ids, &request).await.unwrap();
         assert_eq!(
             claims.iter().map(|claim| claim.sources.len()).sum::<usize>(),

@@ -254,7 +254,7 @@ async fn names_that_do_not_exist_do_not_stop_polling(db: Database) {
     let mut world = World::new(db, &[]).await;
     let ids = healthy(&mut world, 3).await;
     for place in 0..30 {
-        world.add_url(&format!("http://nobody{place}.invalid/feed")).await;
+        world.add_url(&format!("http://nobody{place}.invalid/feed"), |_| ()).await;
     }
     polled_on_time(&mut world, &ids).await;
 }

@@ -1,5 +1,6 @@
 //! Which entries are posts of their own, and which are known under another guid, link or text.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::source::Duplicates;
 use gleaner_core::time::Span;
 
@@ -176,7 +177,11 @@ async fn preview_tells_what_the_poll_stores(db: Database) {
             .map(|entry| entry.body.clone())
             .collect();
         let name = format!("{backfill}.test");
-        let id = world.add_with(&name, "/feed", |source| source.backfill = backfill).await;
+        let id = world
+            .add_with(&name, "/feed", |source| {
+                source.backfill = if backfill { Backfill::All } else { Backfill::None };
+            })
+            .await;
         world.poll_due().await;
         let mut stored = world.bodies(id).await;
         stored.reverse();

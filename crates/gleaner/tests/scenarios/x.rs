@@ -68,7 +68,7 @@ async fn x_source_polled_with_owner_key(db: Database) {
     world.service().set_key("admin", "x", &Secret::new("the-key-of-somebody-else")).await.unwrap();
     x.post(11, 1000, 1, "We choose to go");
     let collection = Some("space".to_owned());
-    let new = NewSource { kind: Kind::X, backfill: false, collection, ..NewSource::feed("@NASA") };
+    let new = NewSource { kind: Kind::X, backfill: Backfill::None, collection, ..NewSource::feed("@NASA") };
     let id = world.service().add(&new).await.unwrap().id;
     world.poll_due().await;
     assert_eq!(world.bodies(id).await, ["We choose to go"]);

@@ -41,6 +41,10 @@ pub fn glance(page: &Page<'_>) -> Option<Glance> {
 
 /// The wall that a page is, in place of what was asked for.
 pub fn bot_wall(page: &Page<'_>) -> Option<BotWall> {
+    // Walls are small, pictures and all.
+    if page.body.len() > 2 * GLANCED {
+        return None;
+    }
     let seen = glance(page)?;
     let whole = decode(page.body, page.content_type);
     bot_wall::detect(beginning(&whole, GLANCED), &seen.title, &seen.text)

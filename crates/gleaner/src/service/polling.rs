@@ -97,7 +97,7 @@ impl By<'_> {
         let now = self.clock.now();
         let holds: HashMap<i64, PollHold> =
             self.store.poll_holds(ids).await?.into_iter().map(|hold| (hold.source_id, hold)).collect();
-        let mut each = Vec::with_capacity(ids.len());
+        let (mut each, mut due) = (Vec::with_capacity(ids.len()), Vec::with_capacity(ids.len()));
         for id in ids.iter().copied() {
             let refused = match holds.get(&id) {
                 None => Some(ServiceError::missing("source", &id.to_string())),
@@ -106,15 +106,12 @@ impl By<'_> {
                     hold.until.filter(|until| *until > now).map(|until| held(id, &hold.host, until))
                 }
             };
-            let woken = match refused {
-                Some(refused) => Err(refused),
-                None => match self.store.wake_source(id, now).await {
-                    Err(error) if error.is_for_all() => return Err(error.into()),
-                    woken => woken.map(|_| ()).map_err(ServiceError::from),
-                },
-            };
-            each.push((id, woken));
+            if refused.is_none() {
+                due.push(id);
+            }
+            each.push((id, refused.map_or(Ok(()), Err)));
         }
+        self.store.wake_sources(&due, now).await?;
         Ok(each)
     }
 

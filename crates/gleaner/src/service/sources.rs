@@ -83,7 +83,7 @@ pub struct Added {
     pub note: Option<String>,
 }
 
-/// A source with the same URL in another collection.
+/// A source with the same URL, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SameUrl {
     /// The source.
@@ -95,20 +95,16 @@ pub struct SameUrl {
 }
 
 impl By<'_> {
-    /// Sources with this URL in other collections than that one.
-    pub async fn same_url_elsewhere(
-        &self,
-        url: &str,
-        collection_id: i64,
-    ) -> Result<Vec<SameUrl>, ServiceError> {
+    /// Sources with this URL in any collection.
+    pub async fn sources_with_url(&self, url: &str) -> Result<Vec<SameUrl>, ServiceError> {
         self.actor.must(Scope::Read)?;
         let found = self.store.sources_at(&link::canonical(url)).await?;
-        if found.iter().all(|(_, collection)| *collection == collection_id) {
+        if found.is_empty() {
             return Ok(Vec::new());
         }
         let collections = self.store.collections().await?;
         let named = |(source_id, id): (i64, i64)| {
-            let collection = collections.iter().find(|one| one.id == id && id != collection_id)?;
+            let collection = collections.iter().find(|one| one.id == id)?;
             Some(SameUrl { source_id, collection_id: id, collection: collection.name.clone() })
         };
         Ok(found.into_iter().filter_map(named).collect())

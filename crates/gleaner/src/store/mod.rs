@@ -93,6 +93,9 @@ pub trait Work: Send + Sync {
     /// is under at that time, if it is.
     async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>>;
 
+    /// Makes these enabled sources due, like [`Work::wake_source`], many in a transaction; unknown sources are left out.
+    async fn wake_sources(&self, ids: &[i64], now: Time) -> Result<()>;
+
     /// Keeps leases until then; returns those that are still ours.
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>>;
 

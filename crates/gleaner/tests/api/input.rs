@@ -111,7 +111,7 @@ async fn a_feed_of_another_collection_is_named(db: Database) {
 
 async fn event_types_that_do_not_exist_are_refused(db: Database) {
     let api = Api::new(db).await;
-    let hook = |events: &str| json!({ "url": "http://127.0.0.1:9/", "events": [events] });
+    let hook = |events: &str| json!({ "url": "http://127.0.0.1:8080/", "events": [events] });
     let refused = api.post("/webhooks", hook("psot.*")).await;
     assert_eq!(refused.problem(422), "invalid");
     assert!(refused.text.contains("'psot.*' is no type of events; did you mean post.*?"), "{}", refused.text);

@@ -7,6 +7,7 @@ on_both!(
     hosts_that_are_not_free_are_left_out,
     the_latest_polls_of_many_are_read_at_once,
     sources_are_found_in_every_collection,
+    many_sources_are_made_due_at_once,
 );
 
 async fn chosen_sources_are_leased_by_host(db: Database) {
@@ -69,8 +70,8 @@ async fn hosts_that_are_not_free_are_left_out(db: Database) {
 
 async fn the_latest_polls_of_many_are_read_at_once(db: Database) {
     assert!(db.store.latest_polls(&[]).await.unwrap().is_empty());
+    let source_id = add(&db, &[feed("a.example", "1")]).await[0];
     let polled = poll_once(&db, start(), |_| {}).await;
-    let source_id = db.store.sources(&SourceFilter::default(), None, 1).await.unwrap()[0].id;
     let other = add(&db, &[feed("z.example", "1")]).await[0];
     let latest = db.store.latest_polls(&[source_id, other, 987_654]).await.unwrap();
     let rows = db.store.polls(source_id, None, 1).await.unwrap();
@@ -89,4 +90,25 @@ async fn sources_are_found_in_every_collection(db: Database) {
     let holds = db.store.poll_holds(&ids).await.unwrap();
     assert_eq!(holds.len(), 3);
     assert!(holds.iter().all(|hold| hold.enabled && hold.until.is_none() && hold.host == "a.example"));
+}
+
+async fn many_sources_are_made_due_at_once(db: Database) {
+    let later = |path: &str| NewSource { next_poll_at: start() + minutes(500), ..feed("a.example", path) };
+    let other = NewSource { next_poll_at: start() + minutes(500), ..feed("b.example", "1") };
+    let ids = add(&db, &[later("1"), later("2"), later("3"), other]).await;
+    assert!(db.store.claim(&request(start())).await.unwrap().is_empty());
+    db.store.wake_sources(&[ids[0], ids[1], ids[3], 987_654], start()).await.unwrap();
+    let mut claims = db.store.claim(&request(start())).await.unwrap();
+    claims.sort_by(|one, other| one.host.cmp(&other.host));
+    let found: Vec<Vec<i64>> =
+        claims.iter().map(|claim| claim.sources.iter().map(|source| source.id).collect()).collect();
+    assert_eq!(found, [vec![ids[0], ids[1]], vec![ids[3]]]);
+    // A host that is leased is due with them when it is released.
+    db.store.wake_sources(&ids[2..3], start()).await.unwrap();
+    let releases: Vec<Release> = claims.iter().map(|claim| Release::of(claim.lease)).collect();
+    db.store.release(&releases).await.unwrap();
+    let claims = db.store.claim(&request(start())).await.unwrap();
+    let again: Vec<i64> =
+        claims.iter().flat_map(|claim| claim.sources.iter().map(|source| source.id)).collect();
+    assert!(again.contains(&ids[2]), "{again:?}");
 }

@@ -1,6 +1,6 @@
 //! Leases: due hosts out, heartbeats, and back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use gleaner_core::identity::Seen;
@@ -16,7 +16,7 @@ use super::state::{kind, poll_delay};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
     ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, PollHold,
-    Release, Result, Source, Work,
+    Release, Result, Source, StoreError, Work,
 };
 
 /// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
@@ -115,6 +115,21 @@ impl Work for Sql {
         let mut tx = self.begin().await?;
         let woken = wake_source(&mut tx, id, now).await;
         self.end(tx, woken).await?.ok_or_else(|| not_found(id))
+    }
+
+    async fn wake_sources(&self, ids: &[i64], now: Time) -> Result<()> {
+        for piece in id_pieces(ids) {
+            let mut tx = self.begin().await?;
+            let woken = wake_sources(&mut tx, piece, now).await;
+            // A host whose row somebody is writing is woken for itself, after that.
+            for id in self.end(tx, woken).await? {
+                match self.wake_source(id, now).await {
+                    Err(StoreError::NotFound { .. }) => {}
+                    woken => drop(woken?),
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>> {
@@ -420,6 +435,32 @@ async fn wake_source(tx: &mut Tx, id: i64, now: Time) -> sqlx::Result<Option<Opt
     query.build().execute(&mut **tx).await?;
     settle_hosts(tx, &[lease.host_id]).await?;
     Ok(Some(leased.then_some(lease)))
+}
+
+/// Makes the sources due whose hosts nobody is writing at this moment; returns the others.
+async fn wake_sources(tx: &mut Tx, ids: &[i64], now: Time) -> sqlx::Result<Vec<i64>> {
+    let mut query =
+        Query::new("SELECT id FROM hosts WHERE id IN (SELECT host_id FROM source_state WHERE source_id IN ");
+    push_ids(&mut query, ids);
+    query.push(")").push(SKIP_LOCKED);
+    let rows = query.build().fetch_all(&mut **tx).await?;
+    let hosts = rows.iter().map(|row| row.try_get(0)).collect::<sqlx::Result<Vec<i64>>>()?;
+    let mut woken = HashSet::with_capacity(ids.len());
+    for hosts in id_pieces(&hosts) {
+        let mut query =
+            Query::new("UPDATE source_state SET next_poll_at = CASE WHEN enabled AND (next_poll_at IS NULL ");
+        query.push("OR next_poll_at > ").push_bind(ms(now)).push(") THEN ").push_bind(ms(now));
+        query.push(" ELSE next_poll_at END WHERE source_id IN ");
+        push_ids(&mut query, ids);
+        query.push(" AND host_id IN ");
+        push_ids(&mut query, hosts);
+        query.push(" RETURNING source_id");
+        for row in query.build().fetch_all(&mut **tx).await? {
+            woken.insert(row.try_get::<i64, _>(0)?);
+        }
+    }
+    settle_hosts(tx, &hosts).await?;
+    Ok(ids.iter().copied().filter(|id| !woken.contains(id)).collect())
 }
 
 fn leased(row: &Row) -> sqlx::Result<Claim> {

@@ -76,9 +76,8 @@ async fn create(whoever: As, Json(body): Json<Map<String, Value>>) -> Result<Res
 
 /// Sources with the same URL in other collections.
 pub(super) async fn also_in(whoever: &As, source: &Source) -> Result<Vec<SameUrlResponse>, Problem> {
-    let settings = &source.settings;
-    let found = whoever.by().same_url_elsewhere(&settings.url, settings.collection_id).await?;
-    Ok(found.into_iter().map(SameUrlResponse::from).collect())
+    let found = whoever.by().sources_with_url(&source.settings.url).await?;
+    Ok(found.into_iter().filter(|other| other.source_id != source.id).map(SameUrlResponse::from).collect())
 }
 
 /// Read a source. Its `ETag` changes with every edit, and not with polls.

@@ -135,9 +135,10 @@ pub(super) async fn save(visit: Visit, Form(sent): Form<Sent>) -> Result<Respons
     }
     let also_in = match sent.contains_key("also") {
         true => Vec::new(),
-        false => visit.by().same_url_elsewhere(&offer.url, found.collection_id).await?,
+        false => visit.by().sources_with_url(&offer.url).await?,
     };
-    if !also_in.is_empty() {
+    let is_here = also_in.iter().any(|other| other.collection_id == found.collection_id);
+    if !also_in.is_empty() && !is_here {
         let page = form(&visit, sent.get("url").cloned().unwrap_or_default()).await?;
         return Ok(Page(AddPage { found: Some(Found { also_in, ..found }), ..page }).into_response());
     }

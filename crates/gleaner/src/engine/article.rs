@@ -187,6 +187,8 @@ async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreErr
 /// Records what becomes of a page whose host was not asked, or whose answer cannot be kept.
 async fn record(inner: &Inner, turn: Turn, work: &ArticleWork, outcome: ArticleOutcome) -> Shared<Polled> {
     let now = inner.cx.clock.now();
+    // A look at a site is made again by a later poll, if it is needed then.
+    let outcome = if work.entry_key == NewArticleWork::SITE { ArticleOutcome::Dropped } else { outcome };
     let release = turn.release(false, Span::ZERO, None, None, now);
     let released = release.is_some();
     let commit = ArticleCommit {

@@ -114,6 +114,9 @@ async fn a_source_shows_what_was_said_and_what_is_known(db: Database) {
         "version": 1,
         "suspect": null,
         "proposal": null,
+        "pages_waiting": 0,
+        "pages_failed": 0,
+        "pages_given_up": 0,
     });
     assert_eq!(source(&api, id).await, expected);
     let mut created = expected;

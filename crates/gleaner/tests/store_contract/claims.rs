@@ -19,6 +19,7 @@ on_both!(
     given_up_pages_are_forgotten_in_the_end,
     ten_failed_pages_make_their_source_suspect,
     a_page_gives_its_text_to_the_post_of_its_entry,
+    polls_and_pages_of_the_same_sources_end_side_by_side,
     a_host_hold_delays_its_sources,
     hosts_that_are_not_quick_take_a_share_of_a_claim,
     a_probe_is_of_a_source_that_worked,
@@ -436,6 +437,56 @@ async fn a_page_gives_its_text_to_the_post_of_its_entry(db: Database) {
     let events = db.store.events(0, 100).await.unwrap();
     let kinds: Vec<&str> = events.iter().map(|event| event.event.kind.as_str()).collect();
     assert_eq!(kinds, ["post.created", "post.updated", "post.updated", "post.updated"]);
+}
+
+async fn polls_and_pages_of_the_same_sources_end_side_by_side(db: Database) {
+    let ids = add(&db, &[feed("a.example", "index"), feed("b.example", "index")]).await;
+    for round in 0..40_i64 {
+        let now = start() + minutes(30 * u64::try_from(round).unwrap());
+        let claims = db.store.claim(&request(now)).await.unwrap();
+        // Each index has links to the other host, so that both commits need both sources and both hosts.
+        let mut polls = Vec::new();
+        for claim in &claims {
+            for place in 0..claim.sources.len() {
+                let other = if claim.host == "a.example" { "b.example" } else { "a.example" };
+                let queued = (1..4).map(|n| NewArticleWork {
+                    next_try_at: now + minutes(30),
+                    ..page(other, 10 * round + n)
+                });
+                polls.push(Commit { articles: queued.collect(), ..quiet(claim, place, now) });
+            }
+        }
+        let work = claims.iter().flat_map(|claim| claim.articles.iter().map(move |work| (claim, work)));
+        let mut pages: Vec<ArticleCommit> = work
+            .map(|(claim, work)| ArticleCommit {
+                lease: claim.lease,
+                work_id: work.id,
+                source_id: work.source_id,
+                at: now,
+                host_hold_until: None,
+                outcome: if work.entry_key % 2 == 0 {
+                    ArticleOutcome::Post(Box::new(post(&format!("{} {}", work.source_id, work.entry_key))))
+                } else {
+                    ArticleOutcome::GivenUp { error: "403 Forbidden".into() }
+                },
+                events: Vec::new(),
+                sequel: None,
+            })
+            .collect();
+        pages.reverse();
+        let (polled, fetched) =
+            tokio::join!(db.store.commit(&polls, &[]), db.store.commit_articles(&pages, &[]));
+        assert!(polled.unwrap().iter().all(|one| *one != Committed::Discarded));
+        assert!(fetched.unwrap().iter().all(|one| *one != Committed::Discarded));
+        let releases: Vec<Release> = claims.iter().map(|claim| Release::of(claim.lease)).collect();
+        db.store.release(&releases).await.unwrap();
+    }
+    for id in ids {
+        let counts = db.store.source(id).await.unwrap().pages;
+        assert_eq!((counts.waiting, counts.failed, counts.given_up), (3, 0, 39 * 2));
+        assert_eq!(db.store.waiting_pages(id, Some(PageState::GivenUp), None, 500).await.unwrap().len(), 78);
+    }
+    assert_eq!(db.store.posts(&PostFilter::default(), None, 500).await.unwrap().len(), 78);
 }
 
 async fn a_host_hold_delays_its_sources(db: Database) {

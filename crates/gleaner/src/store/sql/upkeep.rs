@@ -329,9 +329,11 @@ async fn set_back(tx: &mut Tx, now: i64, ahead: i64) -> sqlx::Result<u64> {
     let mut query = Query::new("UPDATE article_work SET next_try_at = ");
     query
         .push_bind(now)
-        .push(" WHERE created_at > ")
+        .push(" WHERE (created_at > ")
         .push_bind(ahead)
-        .push(" AND next_try_at > ")
+        .push(" OR failed_at > ")
+        .push_bind(ahead)
+        .push(") AND next_try_at > ")
         .push_bind(now);
     Ok(touched + query.build().execute(&mut **tx).await?.rows_affected())
 }

@@ -29,6 +29,8 @@ pub struct Rules {
     pub within: Span,
     /// Sources that fail one right after the other say little, unless it goes on for this long...
     pub lasting: Span,
+    /// ...on a host that has but two, for this long...
+    pub lasting_of_two: Span,
     /// ...or unless there are so many of them. Nobody remembers more of a host.
     pub at_once: usize,
     /// The first probe comes after this, the next after twice that...
@@ -48,6 +50,7 @@ impl Default for Rules {
             least: 3,
             within: Span::from_hours(1),
             lasting: Span::from_mins(2),
+            lasting_of_two: Span::from_mins(30),
             at_once: 20,
             probe_first: Span::from_mins(5),
             probe_longest: Span::from_hours(1),
@@ -381,8 +384,9 @@ impl Incidents {
         let same = self.evidence.iter().filter(|entry| alike(entry.row.kind, kind));
         let count = same.clone().count();
         let first = same.map(|entry| entry.first_at).min().unwrap_or(now);
-        let least = if facts.sources == 2 { 2 } else { rules.least };
-        let lasted = now.since(first) >= rules.lasting || count >= rules.at_once;
+        let (least, lasting) =
+            if facts.sources == 2 { (2, rules.lasting_of_two) } else { (rules.least, rules.lasting) };
+        let lasted = now.since(first) >= lasting || count >= rules.at_once;
         let refused_alike = || {
             let kinds = self.evidence.iter().map(|entry| entry.row.kind);
             let others = self.others.iter().map(|(other, _)| *other);

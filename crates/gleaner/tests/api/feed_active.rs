@@ -59,7 +59,7 @@ async fn feed_disable_and_feed_enable_endpoints(db: Database) {
     assert_eq!(aside["quarantine_reason"], "forbidden");
     assert_eq!(aside["retry_at"], "2026-11-16T00:00:00Z");
     let lifted = api.patch(&format!("/sources/{id}/feed-enable"), json!({})).await;
-    assert_eq!(lifted.is(200)["status"], "healthy");
+    assert_eq!(lifted.is(200)["status"], "pending");
     for field in ["quarantined_at", "quarantine_reason", "retry_at"] {
         assert_eq!(lifted.body[field], Value::Null, "{field}");
     }
@@ -83,7 +83,7 @@ async fn feed_disable_requires_a_token(db: Database) {
     for headers in [&[][..], &[("authorization", bad.as_str())]] {
         assert_eq!(ask("feed-disable", headers).await.problem(401), "unauthenticated");
     }
-    assert_eq!(source(&api, id).await["status"], "healthy", "nothing was changed");
+    assert_eq!(source(&api, id).await["status"], "pending", "nothing was changed");
     set_aside(&api, id, "forbidden").await;
     for headers in [&[][..], &[("authorization", bad.as_str())]] {
         assert_eq!(ask("feed-enable", headers).await.problem(401), "unauthenticated");
@@ -109,5 +109,5 @@ async fn a_reason_is_needed(db: Database) {
         let refused = api.patch(&format!("/sources/{id}/feed-disable"), body.clone()).await;
         assert_eq!(refused.problem(422), "invalid", "{body}");
     }
-    assert_eq!(source(&api, id).await["status"], "healthy");
+    assert_eq!(source(&api, id).await["status"], "pending");
 }

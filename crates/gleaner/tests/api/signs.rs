@@ -91,7 +91,7 @@ async fn a_proposal_is_shown_explained_and_told(db: Database) {
     let moved = api.patch(&format!("/sources/{id}"), json!({ "url": url })).await.is(200).clone();
     assert_eq!(
         (&moved["proposal"], &moved["suspect"], &moved["status"]),
-        (&json!(null), &json!(null), &json!("healthy"))
+        (&json!(null), &json!(null), &json!("pending"))
     );
 }
 

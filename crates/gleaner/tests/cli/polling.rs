@@ -136,14 +136,14 @@ async fn added_sources_are_listed() {
     );
     let again = run(&place, &["add", "https://a.example/feed#top", "--unchecked"]).await;
     assert_eq!(again.out, "https://a.example/feed#top is there already, as source 1\n");
-    let listed = run(&place, &["list", "--status", "healthy"]).await;
-    assert!(listed.out.lines().nth(1).unwrap().starts_with("1   healthy"), "{}", listed.out);
+    let listed = run(&place, &["list", "--status", "pending"]).await;
+    assert!(listed.out.lines().nth(1).unwrap().starts_with("1   pending"), "{}", listed.out);
     let json = run(&place, &["list", "--json", "a.example"]).await;
     let value: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!((value["id"].as_i64(), value["url"].as_str()), (Some(1), Some("https://a.example/feed")));
     let wrong = run(&place, &["list", "--status", "tired"]).await;
     assert_eq!(
-        (wrong.code, wrong.err.contains("there are disabled, quarantined, failing, healthy")),
+        (wrong.code, wrong.err.contains("there are disabled, quarantined, failing, pending, healthy")),
         (2, true)
     );
 }

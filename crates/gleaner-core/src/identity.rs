@@ -223,6 +223,9 @@ pub fn believable(published_at: Option<Time>, now: Time) -> Option<Time> {
 /// Dates further apart than this belong to different editions, where only the title or only the text is the same.
 const EDITION: Span = Span::from_hours(18);
 
+/// A document that was made for this request is not older than this.
+const JUST_NOW: Span = Span::from_mins(10);
+
 /// Splits a document's entries into new, changed and known ones. `known` is all that is remembered of the source;
 /// `complete` is false where the document may lack entries (it ended early, or was longer than the limit), so that nothing
 /// counts as vanished; `text` makes plain text of an entry's HTML.
@@ -241,6 +244,7 @@ pub fn sift(
     let mut counts = count(guids.iter().copied());
     let repeats = exact_repeats(&entries, &guids, &mut counts);
     let mut sifter = Sifter::new(known, filter, now, text, entries.len());
+    sifter.dates_say_nothing = are_made_up(&entries, now);
     sifter.ignore_shared_guids(&mut guids, &counts);
     let mut rest = Vec::new();
     let mut repeated = repeats.iter().map(|(place, _)| *place).peekable();
@@ -287,6 +291,14 @@ fn count(keys: impl Iterator<Item = Option<i64>>) -> Map<u32> {
         *counts.entry(key).or_insert(0) += 1;
     }
     counts
+}
+
+/// Whether all entries of a document have one and the same date, that of the document itself.
+fn are_made_up(entries: &[Entry], now: Time) -> bool {
+    let mut dates = entries.iter().map(|entry| entry.published_at);
+    let first = dates.next().flatten();
+    let is_now = first.is_some_and(|date| date <= now && now.since(date) <= JUST_NOW);
+    is_now && entries.len() > 1 && dates.all(|date| date == first)
 }
 
 /// Entries that are there twice, word for word: their place, and that of the first. They count as one.
@@ -411,6 +423,8 @@ struct Sifter<'a, T> {
     moved: Set,
     /// Keys of entries that have changed and share their post with others: what becomes of them is decided last.
     pending: Set,
+    /// Whether all entries are dated with the time of the document.
+    dates_say_nothing: bool,
     filter: &'a Filter,
     now: Time,
     text: T,
@@ -433,6 +447,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
             taken_links: Set::default(),
             moved: Set::default(),
             pending: Set::default(),
+            dates_say_nothing: false,
             filter,
             now,
             text,
@@ -584,7 +599,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
                 let has_content = text.content.is_some() || has_raw_content(&item.entry);
                 has_content && date.is_some() && twin.date == date
             }
-            Duplicates::Entry => twin.date == date || twin.date.is_none() || date.is_none(),
+            Duplicates::Entry => self.may_be_same(twin.date, date),
         };
         // One with the same link is not a copy, but the entry itself.
         let itself = |twin: &Twin<'_>| {
@@ -669,12 +684,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
 
     fn take_new(&mut self, item: Item<'a>, text: Text, said: i64) {
         let key = self.free_key(&item, &text, said);
-        match self.by_key.get(&key).copied() {
-            // What it says now was said before by an entry that has changed since.
-            Some(row) if !self.met.contains(&key) => self.revise(Item { text: Some(text), ..item }, row, key),
-            Some(_) => self.set(item.place, EntryVerdict::Known),
-            None => self.take_new_as(item, text, said, key),
-        }
+        self.take_new_as(item, text, said, key);
     }
 
     fn take_new_as(&mut self, item: Item<'a>, text: Text, said: i64, key: i64) {
@@ -694,14 +704,18 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
         self.texts_mut().add(said, Twin { date, row: None, key, fresh: true, before: None });
     }
 
-    /// The best key of an entry that is not taken yet: guid, link, and what it says.
+    /// The best key of an entry that is not taken yet: guid, link, and what it says. What it says may be the key of an entry
+    /// that has changed since.
     fn free_key(&self, item: &Item<'_>, text: &Text, said: i64) -> i64 {
-        let free = |key: &i64| !self.by_key.contains_key(key) && !self.met.contains(key);
-        item.guid.filter(free).or(item.own_link.filter(free)).unwrap_or_else(|| {
-            match self.filter.duplicates {
-                Duplicates::Entry => own_text_key(said, item.entry.published_at),
-                Duplicates::Content => text.hash.key(),
-            }
+        let is_free = |key: &i64| !self.by_key.contains_key(key) && !self.met.contains(key);
+        let of_text = match self.filter.duplicates {
+            Duplicates::Entry => own_text_key(said, item.entry.published_at),
+            Duplicates::Content => text.hash.key(),
+        };
+        let own = [item.guid, item.own_link, Some(of_text)].into_iter().flatten().find(is_free);
+        own.unwrap_or_else(|| {
+            let others = (1..).map(|n| own_text_key(said.wrapping_add(n), item.entry.published_at));
+            others.take(1000).find(is_free).unwrap_or(of_text)
         })
     }
 
@@ -765,7 +779,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
     fn as_before(&self, item: &Item<'_>) -> Option<&'a Seen> {
         let date = item.entry.published_at;
         let rows = rows_of(&self.by_raw, self.known, item.raw, |row| Some(row.raw));
-        let agrees = |row: &&Seen| row.published_at == date || row.published_at.is_none() || date.is_none();
+        let agrees = |row: &&Seen| self.may_be_same(row.published_at, date);
         let by_entry = self.filter.duplicates == Duplicates::Entry;
         let holds = |row: &&Seen| {
             let stands_for_itself = by_entry || row.content.is_some() || row.link == item.link;
@@ -773,6 +787,11 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
         };
         let rows = rows.iter().map(|(_, row)| *row).filter(holds).filter(agrees);
         rows.max_by_key(|row| (row.published_at == date, row.post_id))
+    }
+
+    /// Whether two dates of entries that have nothing but their text may be of one entry.
+    fn may_be_same(&self, before: Option<Time>, now: Option<Time>) -> bool {
+        before == now || before.is_none() || now.is_none() || self.dates_say_nothing
     }
 
     /// Who said this before, by its row where it is a known entry, and by its key.

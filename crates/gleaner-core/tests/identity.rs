@@ -255,6 +255,25 @@ fn without_guid_the_link_and_without_link_the_content_identify() {
 }
 
 #[test]
+fn dates_that_are_made_with_each_document_say_nothing() {
+    let document = |at: Time| {
+        let dated = |spec: &str| Entry { published_at: Some(at - Span::from_secs(3)), ..entry(spec) };
+        vec![dated("||One|one|"), dated("||Two|two|")]
+    };
+    let mut source = Source::default();
+    let sifted = sift(document(start()), &[], &source.filter, true, start(), text);
+    assert_eq!(sifted.new.len(), 2);
+    source.keep(sifted);
+    let later = start() + Span::from_hours(1);
+    let sifted = sift(document(later), &source.seen, &source.filter, true, later, text);
+    assert_eq!((sifted.new.len(), sifted.skipped.known), (0, 2));
+    // One that is dated otherwise shows that the dates are real.
+    let mut other = document(later);
+    other.push(entry("||Three|three|5"));
+    assert_eq!(sift(other, &source.seen, &source.filter, true, later, text).new.len(), 3);
+}
+
+#[test]
 fn equal_texts_of_entries_are_posts_of_their_own() {
     check(&[
         (&["1|a|A|same|", "2|b|B|same|"], &["+same", "+same"]),

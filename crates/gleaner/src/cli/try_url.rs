@@ -56,8 +56,7 @@ fn shown(trial: &Trial, paint: super::paint::Paint) -> String {
     let mut rows = vec![["published", "verdict", "title", "link"].map(str::to_owned).to_vec()];
     rows.extend(trial.entries.iter().map(row));
     let stored = trial.entries.iter().filter(|entry| entry.verdict == "stored").count();
-    let counts =
-        format!("{} entries, {stored} would be stored by its first poll; nothing was.", trial.entries.len());
+    let counts = format!("{} entries, {stored} would be stored; nothing was.", trial.entries.len());
     format!("{}\n{}\n\n{}\n{notes}{counts}\n", paint.bold(shortened(title, 100)), trial.url, aligned(&rows))
 }
 

@@ -23,16 +23,16 @@ on_both!(
 async fn an_edit_changes_what_is_sent_and_null_is_the_usual(db: Database) {
     let api = Api::new(db).await;
     let said = json!({ "url": "https://a.example/", "name": "A", "policy": "backoff", "poll_interval_minutes": 7,
-        "poll_delay_seconds": 2, "ignore_selector": ".ads" });
+        "poll_delay_seconds": 2, "ignore_selector": ".ads", "duplicates": "content" });
     let id = api.post("/sources", said).await.is(201)["id"].as_i64().unwrap();
     api.clock.advance(Span::from_mins(1));
     let path = format!("/sources/{id}");
     let edited = api.patch(&path, json!({ "name": "B" })).await;
     assert_eq!((edited.header("etag"), &edited.is(200)["name"]), (Some("\"2\""), &json!("B")));
-    assert_eq!(edited.body["policy"], "backoff");
+    assert_eq!((&edited.body["policy"], &edited.body["duplicates"]), (&json!("backoff"), &json!("content")));
     assert_eq!(edited.body["updated_at"], "2026-11-15T00:01:00Z");
     let nulls = json!({ "name": null, "policy": null, "poll_interval_minutes": null, "poll_delay_seconds": null,
-        "ignore_selector": null });
+        "ignore_selector": null, "duplicates": null });
     let edited = api.patch(&path, nulls.clone()).await;
     for field in nulls.as_object().unwrap().keys() {
         assert_eq!(edited.is(200)[field], Value::Null, "{field}");

@@ -61,7 +61,7 @@ fn a_list_is_imported_and_told_line_by_line(site: &Site) {
 }
 
 fn json_keeps_all_that_is_set(site: &Site) {
-    let line = r#"{"url":"https://a.example/","kind":"watchlist","collection":"Blogs","name":"A","poll_interval_minutes":15,"poll_delay_seconds":3,"article_selector":"h2 a","ignore_robots":true,"policy":"backoff","enabled":false}"#;
+    let line = r#"{"url":"https://a.example/","kind":"watchlist","collection":"Blogs","name":"A","poll_interval_minutes":15,"poll_delay_seconds":3,"article_selector":"h2 a","ignore_robots":true,"policy":"backoff","duplicates":"content","enabled":false}"#;
     let lines = format!(
         "{line}\n\n{}\nnonsense\n[1]\n{}\n{}\n",
         r#"{"url":"https://b.example/","id":7,"status":"healthy"}"#,

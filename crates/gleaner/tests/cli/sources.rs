@@ -88,6 +88,10 @@ fn sources_are_added_changed_and_removed(site: &Site) {
     let source = &shown["source"];
     assert_eq!((&source["name"], &source["poll_interval_minutes"]), (&"Mine".into(), &15.into()));
     assert_eq!((&source["policy"], &source["collection_id"]), (&"backoff".into(), &2.into()));
+    let by_content = site.json(&["edit", "1", "--duplicates", "content"]);
+    assert_eq!(by_content["duplicates"], "content");
+    let usual = site.json(&["edit", "1", "--duplicates", "default"]);
+    assert!(usual["duplicates"].is_null(), "{usual}");
     let usual = site.json(&["edit", "1", "--interval", "default", "--policy", "default", "--name", ""]);
     assert!(usual["name"].is_null() && usual["policy"].is_null(), "{usual}");
     assert!(usual["poll_interval_minutes"].is_null(), "{usual}");
@@ -95,6 +99,7 @@ fn sources_are_added_changed_and_removed(site: &Site) {
         (&["edit", "1"][..], "say what is to change"),
         (&["edit", "1", "--interval", "soon"], "--interval soon: it takes a whole number, auto or default"),
         (&["edit", "1", "--policy", "strict"], "there is no policy 'strict'"),
+        (&["edit", "1", "--duplicates", "none"], "duplicates must be \"entry\" or \"content\""),
         (&["edit", "1", "--kind", "podcast"], "'podcast' is no kind of source"),
         (&["edit", "1", "--url", "ftp://a.example/"], "only http and https are polled"),
     ] {

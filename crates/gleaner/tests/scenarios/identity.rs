@@ -140,7 +140,10 @@ async fn identical_content_is_stored_once(db: Database) {
     let words = ["1|https://a.test/1|One|The same words|01", "2|https://a.test/2|Two|The same words|02"];
     for (host, duplicates, expected) in [("b.test", None, 2), ("c.test", Some(Duplicates::Content), 1)] {
         world.answer("/other", feed(&words[..1]));
-        let other = world.add_with(host, "/other", |source| source.duplicates = duplicates).await;
+        let other = world.add_with(host, "/other", |source| {
+            (source.duplicates, source.backfill) = (duplicates, true);
+        });
+        let other = other.await;
         world.poll_due().await;
         assert_eq!(world.posts(other).await.len(), 1, "another source stores its own");
         world.answer("/other", feed(&words[1..]));
@@ -149,7 +152,7 @@ async fn identical_content_is_stored_once(db: Database) {
     }
     world.restart_with(&["source.duplicates=content"]).await;
     world.answer("/more", feed(&words));
-    let more = world.add("d.test", "/more").await;
+    let more = world.add_with("d.test", "/more", |source| source.backfill = true).await;
     world.poll_due().await;
     assert_eq!(world.posts(more).await.len(), 1, "as config says");
 }

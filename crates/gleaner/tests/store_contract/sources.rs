@@ -30,6 +30,7 @@ async fn a_source_comes_back_as_it_went_in(db: Database) {
         backfill: Backfill::Recent,
         ignore_robots: true,
         policy: Some("cooldown".into()),
+        duplicates: Some(gleaner_core::source::Duplicates::Content),
         secret: Some(vec![0, 159, 255]),
         ..new.settings
     };

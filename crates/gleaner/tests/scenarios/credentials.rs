@@ -158,7 +158,7 @@ async fn credentials_go_to_pages_of_the_own_origin(db: Database) {
         .map(|url| format!("<article><h2><a href='{url}'>A story</a></h2></article>"))
         .collect();
     world.answer("/", Answer::body(&links));
-    world.reply("/leaves", Reply::redirect(302, &format!("{b}landed")));
+    world.reply("/leaves", Reply::redirect(302, format!("{b}landed")));
     let text = "<p>Some text, with commas, and a good number of words, and so on.</p>".repeat(5);
     for path in ["/own", "/other", "/landed"] {
         world.answer(

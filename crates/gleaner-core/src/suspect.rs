@@ -195,7 +195,6 @@ const SIGNS: [(Reason, &[&str]); 3] = [
             "attention required!",
             "ddos protection by",
             "making sure you're not a bot",
-            "making sure you&#39;re not a bot",
             "pardon our interruption",
             "vercel security checkpoint",
         ],

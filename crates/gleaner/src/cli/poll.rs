@@ -55,8 +55,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
             let mut report = |id, report| tally.take(id, of_report(report));
             let by = service.by(actor);
             let new_posts = by.poll_sources(&ids, args.force, &mut report, serve::stop()).await?;
-            // Posts come from pages, too, after the polls.
-            tally.new_posts = tally.new_posts.max(new_posts);
+            tally.page_posts = new_posts.saturating_sub(tally.new_posts);
         }
         None if args.force => poll_one_by_one(&client, &sources, args.wait, &mut tally).await?,
         None => poll_by_server(&client, &sources, args.wait, &mut tally).await?,
@@ -177,6 +176,8 @@ struct Tally<'a> {
     with_new: u64,
     with_changed: u64,
     new_posts: u64,
+    /// New posts from article pages, which are fetched after the polls.
+    page_posts: u64,
     /// Of a single source, why it was not polled.
     refused: Option<(&'static str, String)>,
 }
@@ -198,6 +199,7 @@ impl<'a> Tally<'a> {
             with_new: 0,
             with_changed: 0,
             new_posts: 0,
+            page_posts: 0,
             refused: None,
         }
     }
@@ -273,16 +275,15 @@ impl<'a> Tally<'a> {
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, what)| format!("{count} {what}"))
                 .collect();
-        let Self { out, written, with_new, with_changed, new_posts, refused, .. } = self;
+        let Self { out, written, with_new, with_changed, new_posts, page_posts, refused, .. } = self;
         written?;
         if !alone && !json {
             let mut parts = Vec::new();
             if requested > 0 {
                 writeln!(out, "{requested} are being polled by the server; --wait waits for them")?;
             }
-            if with_new > 0 || new_posts > 0 {
-                let posts = if new_posts == 1 { "post" } else { "posts" };
-                parts.push(format!("{with_new} with {new_posts} new {posts}"));
+            if with_new > 0 {
+                parts.push(format!("{with_new} with {}", new(new_posts)));
             }
             if with_changed > 0 {
                 parts.push(format!("{with_changed} with changed posts"));
@@ -293,20 +294,28 @@ impl<'a> Tally<'a> {
                 writeln!(out, "{polled} polled: {}", parts.join(", "))?;
             }
         }
+        if page_posts > 0 && !json {
+            writeln!(out, "{} from article pages", new(page_posts))?;
+        }
         match refused {
             Some(("held" | "disabled", detail)) => {
                 Err(Failure::Refused { status: 409, code: String::new(), detail, id: None })
             }
             Some((_, detail)) => Err(Failure::Failed(detail)),
             None if rest.is_empty() => Ok(()),
-            None if alone => Err(Failure::Failed("the poll failed, as told above".to_owned())),
+            None if alone => Err(Failure::Failed("the poll failed".to_owned())),
             None => {
                 let last = rest.pop().unwrap_or_default();
                 let rest = if rest.is_empty() { last } else { format!("{} and {last}", rest.join(", ")) };
-                Err(Failure::Failed(format!("not all were polled well: {rest}; each is named above")))
+                Err(Failure::Failed(format!("{rest}; each is named above")))
             }
         }
     }
+}
+
+/// So many new posts.
+fn new(posts: u64) -> String {
+    if posts == 1 { "1 new post".to_owned() } else { format!("{posts} new posts") }
 }
 
 /// Asks the server for all at once: makes them due, and looks what became of them.

@@ -59,13 +59,11 @@ pub(super) fn meaning(key: &Key) -> Meaning {
             farthest = (matched, problem);
         }
     }
-    if let Some(own) = foreign(key) {
-        if let Meaning::Setting(_, own) = meaning(&own) {
-            return Meaning::Unknown {
-                parts: key.0.len(),
-                problem: format!("unknown key; gleaner calls it {own}"),
-            };
-        }
+    if let Some(own) = foreign(key)
+        && let Meaning::Setting(_, own) = meaning(&own)
+    {
+        let problem = format!("unknown key; gleaner calls it {own}");
+        return Meaning::Unknown { parts: key.0.len(), problem };
     }
     let (parts, problem) = farthest;
     Meaning::Unknown { parts: parts + 1, problem: problem.unwrap_or_else(|| unknown(key)) }

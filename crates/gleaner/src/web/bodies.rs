@@ -18,6 +18,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Sleep;
 
 use super::auth::is_open;
+use super::dashboard::Oops;
 use super::problem::Problem;
 use crate::service::MAX_LIST_BYTES;
 
@@ -69,10 +70,11 @@ pub(super) struct Bodies {
 pub(super) async fn bounded(State(bodies): State<Bodies>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let (limit, open) = (limit(route), is_open(route));
+    let is_page = !request.uri().path().starts_with("/api/");
     let announced =
         request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: u64| length > limit as u64) {
-        return Failure::TooLarge.problem(limit).into_response();
+        return refused(Failure::TooLarge, limit, is_page);
     }
     let (held, most) = if open { (bodies.strangers, HELD_OF_STRANGERS) } else { (bodies.known, HELD) };
     let share = Arc::new(Share { all: held, most, held: AtomicUsize::new(0), failure: AtomicU8::new(0) });
@@ -85,9 +87,15 @@ pub(super) async fn bounded(State(bodies): State<Bodies>, request: Request, next
     let response = next.run(request).await;
     // Whoever read the body knows only that it could not be read.
     match share.failure() {
-        Some(failure) => failure.problem(limit).into_response(),
+        Some(failure) => refused(failure, limit, is_page),
         None => response,
     }
+}
+
+/// The answer: a page for people, a problem for programs.
+fn refused(failure: Failure, limit: usize, is_page: bool) -> Response {
+    let problem = failure.problem(limit);
+    if is_page { Oops::from(problem).into_response() } else { problem.into_response() }
 }
 
 /// Why a body was not read to its end.

@@ -197,7 +197,7 @@ impl<'a> Element for Counted<'a, '_> {
     }
 
     fn first_element_child(&self) -> Option<Self> {
-        self.to(|node| Element::first_element_child(node))
+        self.to(Element::first_element_child)
     }
 
     fn is_html_element_in_html_document(&self) -> bool {

@@ -197,7 +197,7 @@ impl<'a> Element for Counted<'a, '_> {
     }
 
     fn first_element_child(&self) -> Option<Self> {
-        self.to(|node| Element::first_element_child(node))
+        self.to(Element::first_element_child)
     }
 
     fn is_html_element_in_html_document(&self) -> bool {
@@ -342,7 +342,9 @@ mod tests {
             assert!(error.starts_with(&format!("the selector '{selector}' was given up: ")), "{error}");
         }
         assert_eq!(found(&headlines, "h2 a", STEPS).unwrap().len(), 20_000);
-        assert_eq!(found(&headlines, "h2:nth-child(2n) > a[href]", STEPS).unwrap().len(), 10_000);
+        // Fewer: where assertions are compiled in, the matcher counts places a second time, without its cache.
+        let few = &headlines[..headlines.len() / 20];
+        assert_eq!(found(few, "h2:nth-child(2n) > a[href]", STEPS).unwrap().len(), 500);
     }
 
     #[test]

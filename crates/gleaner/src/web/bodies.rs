@@ -18,6 +18,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Sleep;
 
 use super::auth::is_open;
+use super::dashboard::Oops;
 use super::problem::Problem;
 use crate::service::MAX_LIST_BYTES;
 
@@ -69,10 +70,11 @@ pub(super) struct Bodies {
 pub(super) async fn bounded(State(bodies): State<Bodies>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let (limit, open) = (limit(route), is_open(route));
+    let is_page = !request.uri().path().starts_with("/api/");
     let announced =
         request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: u64| length > limit as u64) {
-        return Failure::TooLarge.problem(limit).into_response();
+        return refused(Failure::Oversized, limit, is_page);
     }
     let (held, most) = if open { (bodies.strangers, HELD_OF_STRANGERS) } else { (bodies.known, HELD) };
     let share = Arc::new(Share { all: held, most, held: AtomicUsize::new(0), failure: AtomicU8::new(0) });
@@ -85,23 +87,29 @@ pub(super) async fn bounded(State(bodies): State<Bodies>, request: Request, next
     let response = next.run(request).await;
     // Whoever read the body knows only that it could not be read.
     match share.failure() {
-        Some(failure) => failure.problem(limit).into_response(),
+        Some(failure) => refused(failure, limit, is_page),
         None => response,
     }
+}
+
+/// The answer: a page for people, a problem for programs.
+fn refused(failure: Failure, limit: usize, is_page: bool) -> Response {
+    let problem = failure.problem(limit);
+    if is_page { Oops::from(problem).into_response() } else { problem.into_response() }
 }
 
 /// Why a body was not read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
-    TooLarge = 1,
-    TooSlow,
-    TooMany,
+    Oversized = 1,
+    Late,
+    NoRoom,
 }
 
 impl Failure {
     fn problem(self, limit: usize) -> Problem {
         match self {
-            Self::TooLarge => {
+            Self::Oversized => {
                 let most = if limit >= 1 << 20 {
                     format!("{} MB", limit >> 20)
                 } else {
@@ -110,11 +118,11 @@ impl Failure {
                 let detail = format!("the body is too large: this takes at most {most}");
                 Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "It is too large", detail)
             }
-            Self::TooSlow => {
+            Self::Late => {
                 let detail = "the body did not arrive in time; nothing was done";
                 Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", "It took too long", detail)
             }
-            Self::TooMany => {
+            Self::NoRoom => {
                 let detail = "too many large requests are under way; nothing was done; try again later";
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "Too much is under way", detail)
                     .again_after(AGAIN_SECONDS)
@@ -143,7 +151,7 @@ impl Share {
     }
 
     fn failure(&self) -> Option<Failure> {
-        let all = [Failure::TooLarge, Failure::TooSlow, Failure::TooMany];
+        let all = [Failure::Oversized, Failure::Late, Failure::NoRoom];
         all.into_iter().find(|failure| *failure as u8 == self.failure.load(Ordering::Relaxed))
     }
 }
@@ -172,16 +180,16 @@ impl HttpBody for Bounded {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
             ready!(self.time.as_mut().poll(cx));
-            return Poll::Ready(Some(Err(self.share.fail(Failure::TooSlow))));
+            return Poll::Ready(Some(Err(self.share.fail(Failure::Late))));
         };
         let Some(Ok(frame)) = frame else { return Poll::Ready(frame) };
         let length = frame.data_ref().map_or(0, Bytes::len);
         let Some(left) = self.left.checked_sub(length) else {
-            return Poll::Ready(Some(Err(self.share.fail(Failure::TooLarge))));
+            return Poll::Ready(Some(Err(self.share.fail(Failure::Oversized))));
         };
         self.left = left;
         if !self.share.take(length) {
-            return Poll::Ready(Some(Err(self.share.fail(Failure::TooMany))));
+            return Poll::Ready(Some(Err(self.share.fail(Failure::NoRoom))));
         }
         Poll::Ready(Some(Ok(frame)))
     }

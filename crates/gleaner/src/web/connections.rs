@@ -314,7 +314,7 @@ mod tests {
     }
 
     fn is_closed(place: &Place) -> bool {
-        place.connections.lock().by_id.get(&place.connection.id).is_none()
+        !place.connections.lock().by_id.contains_key(&place.connection.id)
     }
 
     #[test]

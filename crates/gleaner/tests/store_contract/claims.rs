@@ -459,6 +459,7 @@ async fn polls_and_pages_of_the_same_sources_end_side_by_side(db: Database) {
         let work = claims.iter().flat_map(|claim| claim.articles.iter().map(move |work| (claim, work)));
         let mut pages: Vec<ArticleCommit> = work
             .map(|(claim, work)| ArticleCommit {
+                unique_text: false,
                 lease: claim.lease,
                 work_id: work.id,
                 source_id: work.source_id,

@@ -54,7 +54,7 @@ impl Default for Rules {
             at_once: 20,
             probe_first: Span::from_mins(5),
             probe_longest: Span::from_hours(1),
-            longest: Span::from_days(3),
+            longest: Span::from_days(5),
             release_over: Span::from_mins(10),
         }
     }

@@ -207,7 +207,7 @@ fn what_the_source_itself_failed_before_is_excused_with_it() {
 }
 
 #[test]
-fn after_three_days_each_source_is_on_its_own_with_its_time_counted() {
+fn after_five_days_each_source_is_on_its_own_with_its_time_counted() {
     let mut world = World::new(Judgement::default(), "standard");
     let opened = incident(&mut world, Network(Cause::Dns));
     world.now = opened.decision.host_hold_until.unwrap();
@@ -233,7 +233,7 @@ fn after_three_days_each_source_is_on_its_own_with_its_time_counted() {
     world.wait(minutes(12 * 60));
     for source in 0..10 {
         assert_eq!(world.poll(1, source, &failed(Network(Cause::Dns))).excused, None);
-        assert_eq!(world.status(source), Status::Quarantined, "three days are not forgotten");
+        assert_eq!(world.status(source), Status::Quarantined, "five days are not forgotten");
     }
     world.poll(1, 4, &OK);
     assert_eq!(world.status(4), Status::Healthy);
@@ -663,13 +663,13 @@ proptest! {
         }
     }
 
-    /// Whatever its sources answer, an incident ends: by a success at once, else after three days, counted anew
-    /// from a clock that jumped back. Two jumps make that nine days at most, with a probe at least hourly.
+    /// Whatever its sources answer, an incident ends: by a success at once, else after five days, counted anew
+    /// from a clock that jumped back. Two jumps make that 15 days at most, with a probe at least hourly.
     #[test]
     fn an_incident_always_ends(
-        kinds in prop::collection::vec((any_kind(), 0..10_i64), 3 * 80),
+        kinds in prop::collection::vec((any_kind(), 0..10_i64), 3 * 130),
         back in prop::option::of(0..60_usize),
-        jumps in prop::collection::vec((0..3 * 80_usize, -10_000_000_i64..10_000_000), 0..3),
+        jumps in prop::collection::vec((0..3 * 130_usize, -10_000_000_i64..10_000_000), 0..3),
     ) {
         let mut rules = Judgement::default();
         rules.guard.on = false;
@@ -696,7 +696,7 @@ proptest! {
                 continue;
             }
             prop_assert!(open.probe_at.since(world.now) <= minutes(60), "somebody is asked within the hour");
-            prop_assert!(jumped || world.now.since(began) <= Span::from_days(3));
+            prop_assert!(jumped || world.now.since(began) <= Span::from_days(5));
             world.now = world.now.max(open.probe_at);
         }
         prop_assert!(world.memory[&1].incidents.open.is_none());

@@ -59,7 +59,7 @@ pub struct EventFilter {
 }
 
 /// Every type of events.
-pub const EVENT_KINDS: [&str; 21] = [
+pub const EVENT_KINDS: [&str; 24] = [
     "post.created",
     "post.updated",
     "source.failing",
@@ -72,6 +72,9 @@ pub const EVENT_KINDS: [&str; 21] = [
     "source.suspect",
     "source.cleared",
     "source.proposal",
+    "source.moved",
+    "source.move_refused",
+    "page.given_up",
     "host.down",
     "host.back",
     "host.given_up",

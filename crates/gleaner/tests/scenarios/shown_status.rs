@@ -109,6 +109,14 @@ impl Shown {
         for (id, path) in sources {
             let latest = world.polls(*id).await.into_iter().next();
             let status = api[id].as_str();
+            let source = world.source(*id).await;
+            let excused_by = source.health.failing.and_then(|row| row.excused_by);
+            // The shortest gap of every policy is the interval; only the end of an incident polls excused ones earlier.
+            if let (Some(polled), Some(next), None) =
+                (source.health.last_polled_at, source.next_poll_at, &excused_by)
+            {
+                assert!(next.since(polled) >= Span::from_mins(30), "{path}: {polled}, {next}");
+            }
             match latest.map(|poll| poll.record) {
                 None => assert_eq!(status, "pending", "{path}"),
                 Some(poll) if poll.error.is_none() => assert_eq!(status, "healthy", "{path}"),
@@ -117,7 +125,6 @@ impl Shown {
                         ["failing", "quarantined", "disabled"].contains(&status),
                         "{path} is {status}: {poll:?}"
                     );
-                    let excused_by = world.source(*id).await.health.failing.and_then(|row| row.excused_by);
                     assert_eq!(excused_by, poll.excused_by, "{path}");
                 }
             }

@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn a_page_that_is_too_old_is_counted_by_reason() {
         let at = |days: i64| Time::from_millis(days * 86_400_000);
-        let filter = Filter { not_older_than: Some(at(10)), created_at: Some(at(15)) };
+        let filter = Filter { not_older_than: Some(at(10)), created_at: Some(at(15)), ..Filter::default() };
         let too_old = Skipped { too_old: 1, ..Skipped::default() };
         let before_source = Skipped { before_source: 1, ..Skipped::default() };
         assert_eq!(skipped_by_age(&filter, Some(at(12))), Some(before_source));

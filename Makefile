@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals counters growth flame multitude year clean fuzz hostile hostile-urls hostile-bodies rebinding scale
+.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals counters growth flame multitude year clean fuzz attack hostile hostile-urls hostile-bodies rebinding scale ledger
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -49,6 +49,10 @@ fuzz-api: setup ## The API against its own document, 50,000 requests on each dat
 crash: ## The whole process killed 1,000 times on each database (KILLS=n), and what that lost: a line of JSON each
 	KILLS=$(or $(KILLS),1000) scripts/with-postgres cargo test --release --locked --features gleaner/test-faults --package gleaner --test gleaner -- --nocapture --test-threads 1 a_killed_process_loses_nothing
 
+attack: ## Hostile clients against the binary, beside a farm that is polled; limits on answers, polls and memory; a line of JSON
+	cargo build --release --locked --package gleaner
+	cargo run --release --locked --quiet --manifest-path bench/attack/Cargo.toml -- $(if $(SECONDS),--seconds $(SECONDS))
+
 hostile: ## A hostile world at full length: every spelling of a private target, rebinding, bodies that mean harm
 	$(MAKE) --no-print-directory hostile-urls
 	$(MAKE) --no-print-directory rebinding
@@ -68,6 +72,9 @@ fuzz: ## Each fuzz target RUNS times (5,000,000); needs cargo-fuzz; ends with on
 
 scale: ## Workers, API nodes, PostgreSQL and NATS as processes, in trouble for 300 rounds (ROUNDS=n), and 4 workers against 1
 	SCALE_ROUNDS=$(or $(ROUNDS),300) SCALE_THROUGHPUT=1 cargo test --release --locked --package gleaner --test gleaner -- --nocapture --test-threads 1 scale::
+
+ledger: ## Feeds with known truth through EDITIONS (300) editions: entries, stored, lost, twice, edits, revisions in one line
+	LEDGER_EDITIONS=$(or $(EDITIONS),300) scripts/with-postgres cargo test --release --locked --package gleaner --test gleaner -- --nocapture --test-threads 1 ledger::
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop; with slow servers; while nothing is due; and the API
 	@kept=0; for part in '' --latency --standing '--api 100000'; do \

@@ -120,8 +120,8 @@ fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
 
 fn insert_posts(rows: &[(i64, &Poll, &Post)]) -> QueryBuilder<Sqlite> {
     let mut query = QueryBuilder::new(
-        "INSERT INTO posts (id, source_id, guid, url, title, author, published_at, content_hash, created_at, \
-         updated_at, body, raw_content) ",
+        "INSERT INTO posts (id, source_id, guid, url, title, author, published_at, content_hash, entry_key, \
+         unique_text, created_at, updated_at, body, raw_content) ",
     );
     query.push_values(rows, |mut list, (id, poll, post)| {
         list.push_bind(*id)
@@ -132,6 +132,8 @@ fn insert_posts(rows: &[(i64, &Poll, &Post)]) -> QueryBuilder<Sqlite> {
             .push_bind(post.author.as_deref())
             .push_bind(post.published_at)
             .push_bind(post.content_hash.as_slice())
+            .push_bind(post.key)
+            .push_bind(false)
             .push_bind(poll.at)
             .push_bind(poll.at)
             .push_bind(post.body.as_str())
@@ -142,7 +144,7 @@ fn insert_posts(rows: &[(i64, &Poll, &Post)]) -> QueryBuilder<Sqlite> {
 
 fn insert_seen(rows: &[(i64, &Poll, &Post)]) -> QueryBuilder<Sqlite> {
     let mut query = QueryBuilder::new(
-        "INSERT INTO seen (source_id, entry_key, link, raw, content, post_id, absent_since) ",
+        "INSERT INTO seen (source_id, entry_key, link, raw, title, content, published_at, post_id, absent_since) ",
     );
     query.push_values(rows, |mut list, (id, poll, post)| {
         list.push_bind(poll.source_id)
@@ -150,6 +152,8 @@ fn insert_seen(rows: &[(i64, &Poll, &Post)]) -> QueryBuilder<Sqlite> {
             .push_bind(post.link)
             .push_bind(post.content)
             .push_bind(post.content)
+            .push_bind(post.content)
+            .push_bind(post.published_at)
             .push_bind(*id)
             .push_bind(None::<i64>);
     });

@@ -75,7 +75,7 @@ pub(crate) async fn measure(urls: &[String], database: &str, sources: usize) -> 
 /// The milliseconds that claiming all that is due takes; it is given back.
 async fn claim(store: &dyn Store, now: Time) -> Result<f64, Failed> {
     let request =
-        ClaimRequest { now, lease: Span::from_mins(1), owner: "growth".into(), hosts: 100, per_host: 50 };
+        ClaimRequest::all(now, Span::from_mins(1), "growth", 100, 50);
     let (mut leases, begun) = (Vec::new(), Instant::now());
     loop {
         let claims = store.claim(&request).await?;

@@ -131,6 +131,6 @@ pub(crate) fn source(url: &str, next_poll_at: Time) -> NewSource {
         host: HostKey { name: link::host(url).unwrap_or_default(), slot: 0 },
         next_poll_at,
         enabled: true,
-        settings: SourceSettings { backfill: true, ..SourceSettings::feed(1, url) },
+        settings: SourceSettings { backfill: gleaner_core::backfill::Backfill::All, ..SourceSettings::feed(1, url) },
     }
 }

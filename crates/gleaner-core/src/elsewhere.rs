@@ -32,6 +32,30 @@ pub struct Proposal {
     pub title: Option<String>,
     /// When it was first seen.
     pub since: Time,
+    /// Why it is proposed.
+    #[serde(default)]
+    pub reason: ProposalReason,
+}
+
+/// Why another URL is proposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProposalReason {
+    /// The feed is dead, and its site advertises that URL.
+    #[default]
+    Advertised,
+    /// The source is redirected there for good, but its credentials are for its own origin only.
+    Redirected,
+}
+
+impl ProposalReason {
+    /// The name in the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Advertised => "advertised",
+            Self::Redirected => "redirected",
+        }
+    }
 }
 
 /// What is known of where a dead feed is now, as stored.
@@ -50,7 +74,13 @@ impl Proposal {
 
     /// What happened, for people.
     pub fn in_words(&self) -> String {
-        format!("its site now advertises {}", self.url)
+        match self.reason {
+            ProposalReason::Advertised => format!("its site now advertises {}", self.url),
+            ProposalReason::Redirected => format!(
+                "it is redirected for good to {}, which is another origin than its credentials are for",
+                self.url
+            ),
+        }
     }
 }
 
@@ -68,10 +98,27 @@ pub fn is_due(health: &Health, failure: &Failure, was: Option<&Elsewhere>, now: 
 pub fn seen(was: Option<&Proposal>, found: Option<Advertised>, now: Time) -> (Elsewhere, bool) {
     let proposal = found.map(|Advertised { url, title }| match was {
         Some(was) if was.url == url => Proposal { title, ..was.clone() },
-        _ => Proposal { url, title, since: now },
+        _ => Proposal { url, title, since: now, reason: ProposalReason::Advertised },
     });
     let is_new = proposal.as_ref().is_some_and(|new| was.is_none_or(|was| was.url != new.url));
     (Elsewhere { looked_at: now, proposal }, is_new)
+}
+
+/// What is known of a source that is redirected for good to another origin than its credentials are for; whether the
+/// proposal is another one than before.
+pub fn redirected(was: Option<&Elsewhere>, to: &str, now: Time) -> (Elsewhere, bool) {
+    let before = was.and_then(|was| was.proposal.as_ref());
+    match before.filter(|before| before.url == to && before.reason == ProposalReason::Redirected) {
+        Some(before) => (
+            Elsewhere { looked_at: was.map_or(now, |was| was.looked_at), proposal: Some(before.clone()) },
+            false,
+        ),
+        None => {
+            let reason = ProposalReason::Redirected;
+            let proposal = Proposal { url: to.to_owned(), title: None, since: now, reason };
+            (Elsewhere { looked_at: now, proposal: Some(proposal) }, true)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -90,16 +137,7 @@ mod tests {
 
     fn failing(hours: u64) -> Health {
         let since = now() - Span::from_hours(hours);
-        let row = Failing {
-            count: 3,
-            since,
-            kind: ErrorKind::NotFound,
-            status: Some(404),
-            message: String::new(),
-            kind_run: 3,
-            kind_since: since,
-            permanent: None,
-        };
+        let row = Failing::repeated(&failure(ErrorKind::NotFound), 3, since);
         Health { failing: Some(row), ..Health::new() }
     }
 
@@ -133,6 +171,17 @@ mod tests {
         assert!(!check(now() - Span::from_hours(23)));
         assert!(check(now() - Span::from_hours(24)));
         assert!(check(now() + Span::from_days(400)), "the clock was wrong");
+    }
+
+    #[test]
+    fn a_redirect_is_proposed_once_and_unchanged_while_it_lasts() {
+        let (first, is_new) = redirected(None, "https://b.example/feed", now());
+        assert!(is_new);
+        let later = now() + Span::from_days(2);
+        assert_eq!(redirected(Some(&first), "https://b.example/feed", later), (first.clone(), false));
+        let (other, is_new) = redirected(Some(&first), "https://c.example/feed", later);
+        assert!(is_new);
+        assert_eq!(other.proposal.unwrap().since, later);
     }
 
     #[test]

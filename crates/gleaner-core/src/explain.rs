@@ -7,7 +7,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::elsewhere::Proposal;
+use crate::elsewhere::{Proposal, ProposalReason};
+use crate::follow::PageCounts;
 use crate::health::{Failing, Quarantine, Status};
 use crate::outcome::ErrorKind;
 use crate::policy::{Aside, Counts, Gap, Then};
@@ -105,10 +106,45 @@ impl Explanation {
         }
         let name = reason.name().replace('_', " ");
         self.notices.push(format!("Suspect since {}, {name}: {evidence}. {}", When(*since), reason.advice()));
-        self.changes.push(
-            "A document in which nothing seems to be wrong ends the suspicion; nothing is held against it."
-                .to_owned(),
-        );
+        self.changes.push(reason.ends_by().to_owned());
+        self
+    }
+
+    /// The same of a source whose article pages are fetched: how many wait, failed or were given up, and the latest
+    /// failure as page and error.
+    #[must_use]
+    pub fn with_pages(mut self, pages: PageCounts, latest_failure: Option<(&str, &str)>) -> Self {
+        if pages.is_empty() {
+            return self;
+        }
+        let latest = latest_failure.map(|(page, error)| format!(" The latest failure: {page}: {error}."));
+        self.notices.push(format!("Article pages: {pages}.{}", latest.unwrap_or_default()));
+        if pages.failed > 0 {
+            self.changes.push(
+                "A page that failed is tried again after 1 hour, 6 hours, 1 day and 3 days, and then given up."
+                    .to_owned(),
+            );
+        }
+        if pages.given_up > 0 {
+            self.changes.push("Retrying the pages that were given up fetches them at once.".to_owned());
+        }
+        self
+    }
+
+    /// The same of a source that has moved.
+    #[must_use]
+    pub fn moved(mut self, at: Time, from: &str, to: &str, reason: &str) -> Self {
+        self.notices.push(format!("Moved on {} from {from} to {to}: {reason}.", When(at)));
+        self
+    }
+
+    /// The same of a source that cannot move, since another source of its collection has the new URL.
+    #[must_use]
+    pub fn cannot_move(mut self, to: &str, taken_by: i64) -> Self {
+        self.notices.push(format!(
+            "It is redirected for good to {to}, which source {taken_by} of the same collection has already, so that \
+             it keeps its URL. Delete one of the two."
+        ));
         self
     }
 
@@ -117,10 +153,18 @@ impl Explanation {
     pub fn proposing(mut self, proposal: Option<&Proposal>) -> Self {
         let Some(proposal) = proposal else { return self };
         let title = proposal.title.as_ref().map(|title| format!(" (\"{title}\")")).unwrap_or_default();
-        self.notices.push(format!(
-            "Its site now advertises {}{title}. If that is its feed now, use it: its posts and its history stay.",
-            proposal.url
-        ));
+        self.notices.push(match proposal.reason {
+            ProposalReason::Advertised => format!(
+                "Its site now advertises {}{title}. If that is its feed now, use it: its posts and its history stay.",
+                proposal.url
+            ),
+            ProposalReason::Redirected => format!(
+                "It is redirected for good to {}. It has credentials, which are sent to its own origin only, so that it \
+                 is not moved by itself. If you trust the new address, use it and set the credentials anew: its posts \
+                 and its history stay.",
+                proposal.url
+            ),
+        });
         self.changes.push("Another URL clears its failures and polls it at once.".to_owned());
         self.proposal = Some(proposal.url.clone());
         self
@@ -141,12 +185,10 @@ fn summary(at: &Situation<'_>, why: Option<Why>, now: Time) -> String {
     let asked = health.last_success_at.map_or(String::new(), |at| format!("; last polled well {}", When(at)));
     match (health.status(), why) {
         (Status::Healthy, Some(Why::Incident)) => {
-            return format!(
-                "Waiting for its host, which fails as a whole; nothing is held against it{asked}."
-            );
+            return format!("Waiting for its host, which fails as a whole{asked}.");
         }
         (Status::Healthy, Some(Why::OwnNetwork)) => {
-            return format!("Waiting for our own network; nothing is held against it{asked}.");
+            return format!("Waiting for the local network, which is down{asked}.");
         }
         _ => {}
     }
@@ -163,10 +205,17 @@ fn summary(at: &Situation<'_>, why: Option<Why>, now: Time) -> String {
         (Status::Quarantined, Some(row), Some(held)) => {
             format!("Set aside since {}: {}.", When(held.at), in_a_row(row, now))
         }
-        (Status::Failing, Some(row), _) => format!("Failing: {}.", in_a_row(row, now)),
+        (Status::Failing, Some(row), _) => match &row.excused_by {
+            Some(by) => format!("Failing: {}. The latest failure does not count: {by}.", in_a_row(row, now)),
+            None => format!("Failing: {}.", in_a_row(row, now)),
+        },
+        (Status::Pending, ..) => match health.last_polled_at {
+            Some(_) => format!("Not polled yet since it was enabled or its URL was changed{asked}."),
+            None => "Not polled yet.".to_owned(),
+        },
         _ => match health.last_success_at {
             Some(success) => format!("All is well: last polled {}.", When(success)),
-            None => "Not polled yet.".to_owned(),
+            None => "All is well.".to_owned(),
         },
     }
 }
@@ -256,9 +305,12 @@ fn why_in_words(why: Why, at: &Situation<'_>) -> String {
         Why::FirstPoll => "its first poll, at a random point within the first interval".to_owned(),
         Why::ByHand => "a person asked for it".to_owned(),
         Why::SetAsideByHand => "a person set it aside until then".to_owned(),
-        Why::Incident => "its host fails as a whole and is asked once in a while".to_owned(),
-        Why::OwnNetwork => "our own network was down".to_owned(),
-        Why::Pacing => "its host limits how often it is asked".to_owned(),
+        Why::Incident => "its host fails as a whole and is polled once in a while, as a probe".to_owned(),
+        Why::OwnNetwork => "the local network was down".to_owned(),
+        Why::Pacing => format!(
+            "its host limits how often it is asked, so that it waits for its interval of {} at least",
+            at.interval
+        ),
     }
 }
 
@@ -279,6 +331,10 @@ fn changes(at: &Situation<'_>, now: Time) -> Vec<String> {
         (Status::Failing, _) => {
             changes.push("A poll that succeeds makes it healthy.".to_owned());
             changes.extend(health.failing.as_ref().and_then(|row| towards_aside(at, row, now)));
+        }
+        (Status::Pending, _) => {
+            changes
+                .push("Its first poll makes it healthy or failing; polling it by hand asks now.".to_owned());
         }
         (Status::Healthy, _) => changes.push("A poll that fails makes it failing.".to_owned()),
     }

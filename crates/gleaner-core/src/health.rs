@@ -11,7 +11,7 @@ use crate::explain::When;
 use crate::outcome::{Class, ErrorKind, Failure};
 use crate::policy::{Aside, Counts, Policy};
 use crate::schedule::Next;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 pub use decide::{by_hand, decide, rederive};
 
@@ -37,6 +37,9 @@ pub struct Health {
     /// The latest poll that succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_success_at: Option<Time>,
+    /// No poll has finished since the source was created, a person enabled it or its URL was changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub awaiting_poll: bool,
 }
 
 /// Not polled until a person enables it.
@@ -59,7 +62,7 @@ pub struct Quarantine {
     pub by_hand: bool,
 }
 
-/// A row of failures.
+/// A row of failures: the facts of all of them, and separately what counts towards thresholds and gaps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failing {
     /// How many in a row.
@@ -72,11 +75,29 @@ pub struct Failing {
     pub status: Option<u16>,
     /// Its message for people.
     pub message: String,
-    /// How many of this kind in a row.
+    /// The id of the host incident or network outage that excuses the latest failure; none: it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excused_by: Option<String>,
+    /// The failures of the row that count; none: all of them were excused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedRun>,
+}
+
+/// The failures of a row that count: those that were not excused.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CountedRun {
+    /// How many, of any kind.
+    pub count: u32,
+    /// When the first was.
+    pub since: Time,
+    /// What the latest was.
+    pub kind: ErrorKind,
+    /// How many of that kind in a row.
     pub kind_run: u32,
     /// When the first of those was.
     pub kind_since: Time,
-    /// The permanent ones that the row ends in.
+    /// The permanent ones that it ends in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permanent: Option<PermanentRun>,
 }
 
@@ -105,7 +126,9 @@ pub enum Status {
     Quarantined,
     /// The latest poll failed; polled at its policy's gap.
     Failing,
-    /// All is well.
+    /// Not polled yet.
+    Pending,
+    /// The latest poll succeeded.
     Healthy,
 }
 
@@ -193,7 +216,8 @@ impl<'de> Deserialize<'de> for KindSet {
 
 impl Status {
     /// Every status, by precedence.
-    pub const ALL: [Status; 4] = [Self::Disabled, Self::Quarantined, Self::Failing, Self::Healthy];
+    pub const ALL: [Status; 5] =
+        [Self::Disabled, Self::Quarantined, Self::Failing, Self::Pending, Self::Healthy];
 
     /// The name in database and API.
     pub const fn name(self) -> &'static str {
@@ -201,6 +225,7 @@ impl Status {
             Self::Disabled => "disabled",
             Self::Quarantined => "quarantined",
             Self::Failing => "failing",
+            Self::Pending => "pending",
             Self::Healthy => "healthy",
         }
     }
@@ -224,7 +249,7 @@ impl StatusEventKind {
 impl StatusEvent {
     /// What was told of a source from then on is taken back.
     pub(crate) fn excused(since: Time) -> Self {
-        let reason = format!("its failures since {} were not its own and do not count", When(since));
+        let reason = format!("its failures since {} do not count: they were not its own", When(since));
         Self { kind: StatusEventKind::Excused, reason }
     }
 }
@@ -237,10 +262,11 @@ impl Failing {
 
     /// How many failures count under a rule, and since when.
     pub fn run(&self, counts: Counts) -> (u32, Time) {
+        let Some(run) = &self.counted else { return (0, self.since) };
         match counts {
-            Counts::Kind => (self.kind_run, self.kind_since),
-            Counts::Any => (self.count, self.since),
-            Counts::Permanent => self.permanent.map_or((0, self.since), |run| (run.count, run.since)),
+            Counts::Kind => (run.kind_run, run.kind_since),
+            Counts::Any => (run.count, run.since),
+            Counts::Permanent => run.permanent.map_or((0, run.since), |run| (run.count, run.since)),
         }
     }
 
@@ -252,39 +278,56 @@ impl Failing {
 
     /// Nothing but permanent failures for the policy's time, at the time of the latest poll.
     pub fn dormant(&self, policy: &Policy, polled_at: Time) -> bool {
-        self.permanent.is_some_and(|run| polled_at.since(run.since) >= policy.age.dormant_after)
+        let permanent = self.counted.as_ref().and_then(|run| run.permanent);
+        permanent.is_some_and(|run| polled_at.since(run.since) >= policy.age.dormant_after)
     }
 
-    /// Adds one more failure to the row, or starts one.
+    /// So many failures in a row, all alike, the first of them at that time; all of them count.
+    pub fn repeated(failure: &Failure, count: u32, since: Time) -> Failing {
+        let row = Failing::after(None, failure, since);
+        Failing { count, ..row }.all_counted()
+    }
+
+    /// One more failure that counts, or the first.
     fn after(previous: Option<&Failing>, failure: &Failure, now: Time) -> Failing {
-        // A clock that jumped back must not leave a start in the future.
-        let past = |time: Time| time.min(now);
-        let same = previous.filter(|row| row.kind.same_kind(failure.kind));
-        let permanent = (failure.kind.class() == Some(Class::Permanent)).then(|| {
-            let run = previous.and_then(|row| row.permanent);
-            PermanentRun {
-                count: run.map_or(0, |run| run.count).saturating_add(1),
-                since: run.map_or(now, |run| past(run.since)),
-                kinds: run.map_or(KindSet::default(), |run| run.kinds).with(failure.kind),
-            }
-        });
+        let run = previous.and_then(|row| row.counted.as_ref());
+        let counted = Some(CountedRun::after(run, failure.kind, now));
+        Failing { counted, ..Failing::facts(previous, failure, now) }
+    }
+
+    /// One more failure that does not count, or the first: only the facts change.
+    pub(crate) fn excused(
+        previous: Option<&Failing>,
+        failure: &Failure,
+        excused_by: String,
+        now: Time,
+    ) -> Failing {
+        Failing { excused_by: Some(excused_by), ..Failing::facts(previous, failure, now) }
+    }
+
+    fn facts(previous: Option<&Failing>, failure: &Failure, now: Time) -> Failing {
         Failing {
             count: previous.map_or(0, |row| row.count).saturating_add(1),
-            since: previous.map_or(now, |row| past(row.since)),
+            // A clock that jumped back must not leave a start in the future.
+            since: previous.map_or(now, |row| row.since.min(now)),
             kind: failure.kind,
             status: failure.status,
             message: failure.message.clone(),
-            kind_run: same.map_or(0, |row| row.kind_run).saturating_add(1),
-            kind_since: same.map_or(now, |row| past(row.kind_since)),
-            permanent,
+            excused_by: None,
+            counted: previous.and_then(|row| row.counted),
         }
     }
 
-    /// A row that was excused and is not any more.
-    pub(crate) fn inherited(failure: &Failure, count: u32, since: Time) -> Failing {
-        let row = Failing::after(None, failure, since);
-        let permanent = row.permanent.map(|run| PermanentRun { count, ..run });
-        Failing { count, kind_run: count, permanent, ..row }
+    /// The same row with all of its failures counted, as of the kind of the latest.
+    pub(crate) fn all_counted(&self) -> Failing {
+        let (count, since, kind) = (self.count, self.since, self.kind);
+        let permanent = (kind.class() == Some(Class::Permanent)).then(|| PermanentRun {
+            count,
+            since,
+            kinds: KindSet::default().with(kind),
+        });
+        let run = CountedRun { count, since, kind, kind_run: count, kind_since: since, permanent };
+        Failing { counted: Some(run), ..self.clone() }
     }
 
     /// `404 Not Found, 3 times in a row over 26 hours`.
@@ -297,10 +340,39 @@ impl Failing {
     }
 }
 
+impl CountedRun {
+    fn after(previous: Option<&CountedRun>, kind: ErrorKind, now: Time) -> CountedRun {
+        // A clock that jumped back must not leave a start in the future.
+        let past = |time: Time| time.min(now);
+        let same = previous.filter(|run| run.kind.same_kind(kind));
+        let permanent = (kind.class() == Some(Class::Permanent)).then(|| {
+            let run = previous.and_then(|run| run.permanent);
+            PermanentRun {
+                count: run.map_or(0, |run| run.count).saturating_add(1),
+                since: run.map_or(now, |run| past(run.since)),
+                kinds: run.map_or(KindSet::default(), |run| run.kinds).with(kind),
+            }
+        });
+        CountedRun {
+            count: previous.map_or(0, |run| run.count).saturating_add(1),
+            since: previous.map_or(now, |run| past(run.since)),
+            kind,
+            kind_run: same.map_or(0, |run| run.kind_run).saturating_add(1),
+            kind_since: same.map_or(now, |run| past(run.kind_since)),
+            permanent,
+        }
+    }
+
+    /// Transient or permanent, by the latest failure.
+    pub fn class(&self) -> Class {
+        self.kind.class().unwrap_or(Class::Transient)
+    }
+}
+
 impl Health {
-    /// A source that a person has just added.
+    /// A source that a person has just added. The default is one whose latest poll succeeded.
     pub fn new() -> Self {
-        Self::default()
+        Self { awaiting_poll: true, ..Self::default() }
     }
 
     /// What it amounts to.
@@ -309,6 +381,7 @@ impl Health {
             Health { disabled: Some(_), .. } => Status::Disabled,
             Health { quarantine: Some(_), .. } => Status::Quarantined,
             Health { failing: Some(_), .. } => Status::Failing,
+            Health { awaiting_poll: true, .. } => Status::Pending,
             _ => Status::Healthy,
         }
     }
@@ -321,11 +394,7 @@ impl Health {
     /// A person enables it, changes its URL, or lifts everything held against it: a clean sheet.
     #[must_use]
     pub fn cleared(&self) -> Health {
-        Health {
-            last_polled_at: self.last_polled_at,
-            last_success_at: self.last_success_at,
-            ..Health::default()
-        }
+        Health { last_polled_at: self.last_polled_at, last_success_at: self.last_success_at, ..Health::new() }
     }
 
     /// A person disables it.
@@ -343,11 +412,12 @@ impl Health {
         Health { quarantine: Some(quarantine), ..self.clone() }
     }
 
-    /// As it was before polls that were not its fault: only that it was asked, and what its server asked for,
-    /// stays of them.
-    #[must_use]
-    pub fn excused(self, last_polled_at: Option<Time>, hold_until: Option<Time>) -> Health {
-        Health { last_polled_at, hold_until, ..self }
+    /// Whether the source worked until then: its latest poll before had succeeded, or its latest success was at most
+    /// two intervals old.
+    pub fn worked_until(&self, interval: Span, at: Time) -> bool {
+        let lately = |success: Time| at.since(success) <= interval.doubled(1);
+        let well = self.failing.as_ref().is_none_or(|row| row.since >= at);
+        !self.awaiting_poll && self.last_success_at.is_some_and(|success| well || lately(success))
     }
 
     /// A person lifts the quarantine; the row of failures stays, since it did happen.

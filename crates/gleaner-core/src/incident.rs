@@ -1,10 +1,10 @@
 //! Host incidents: when a host's sources fail together, it is the host, and none of them is to blame.
 //!
-//! What is kept of a host is small whatever the number of its sources: the failures since its latest success, of
-//! at most [`Rules::at_once`] sources and no older than [`Rules::within`], and the incident that is going on. A
-//! success forgets the failures, so that a calm host has nothing to keep. While an incident lasts the host is
-//! held, and at each probe the source that has waited longest is asked; the others are simply overdue, so
-//! deferring a hundred thousand of them writes nothing. The one who was asked goes to the end of the line.
+//! Evidence comes from sources that worked until then, so that dead ones prove nothing. What is kept of a host is small
+//! whatever the number of its sources: the failures since its latest success, of at most [`Rules::at_once`] sources and
+//! no older than [`Rules::within`], and the incident that is going on. A success forgets the failures, so that a calm
+//! host has nothing to keep. While an incident lasts the host is held, and at each probe the source that has waited
+//! longest is fetched; the others are simply overdue, so deferring a hundred thousand of them writes nothing.
 //!
 //! A host is whatever the caller keeps one memory for. Where services limit or fail across their subdomains,
 //! that is the registrable domain: the caller then groups sources, leases and memories by that name instead.
@@ -23,14 +23,14 @@ use crate::time::{Span, Time};
 pub struct Rules {
     /// The switch.
     pub on: bool,
-    /// Failures of at least so many sources.
+    /// Failures of at least so many sources; of all, where the host has two.
     pub least: usize,
-    /// Being at least this share of those asked since the host's latest success.
-    pub share: f64,
     /// Not longer ago than this.
     pub within: Span,
     /// Sources that fail one right after the other say little, unless it goes on for this long...
     pub lasting: Span,
+    /// ...on a host that has but two, for this long...
+    pub lasting_of_two: Span,
     /// ...or unless there are so many of them. Nobody remembers more of a host.
     pub at_once: usize,
     /// The first probe comes after this, the next after twice that...
@@ -41,8 +41,6 @@ pub struct Rules {
     pub longest: Span,
     /// Over this the sources that waited are spread when it ends.
     pub release_over: Span,
-    /// A source that answers again after a failure of the host's making makes its siblings due that fail alike.
-    pub siblings: bool,
 }
 
 impl Default for Rules {
@@ -50,15 +48,14 @@ impl Default for Rules {
         Self {
             on: true,
             least: 3,
-            share: 0.6,
             within: Span::from_hours(1),
             lasting: Span::from_mins(2),
+            lasting_of_two: Span::from_mins(30),
             at_once: 20,
             probe_first: Span::from_mins(5),
             probe_longest: Span::from_hours(1),
-            longest: Span::from_days(3),
+            longest: Span::from_days(5),
             release_over: Span::from_mins(10),
-            siblings: true,
         }
     }
 }
@@ -77,8 +74,6 @@ pub struct Asked {
 pub struct Evidence {
     /// Whose.
     pub asked: Asked,
-    /// The kind of the latest.
-    pub kind: ErrorKind,
     /// The first of them.
     pub first_at: Time,
     /// The latest.
@@ -88,7 +83,11 @@ pub struct Evidence {
     pub hold_until: Option<Time>,
     /// The source's health before the first.
     pub before: Health,
-    /// An event told of it, which a correcting one has to follow.
+    /// The facts as of the latest.
+    pub row: Failing,
+    /// When the source is due if none of them counts.
+    pub next_poll_at: Time,
+    /// An event reported them, which a correcting one has to follow.
     pub told: bool,
 }
 
@@ -103,9 +102,9 @@ pub struct Incident {
     pub opened_at: Time,
     /// Failures of how many sources were taken back.
     pub sources: u32,
-    /// How often it has been asked since.
+    /// How often it has been probed since.
     pub probes: u32,
-    /// Nobody asks the host before.
+    /// No source of the host is polled before.
     pub probe_at: Time,
 }
 
@@ -119,11 +118,17 @@ pub struct Incidents {
     /// Failures since the host's latest success, one entry a source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
+    /// When the evidence of its kind began, though its first entries may be dropped by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began: Option<(ErrorKind, Time)>,
+    /// The latest failure of each kind that is no evidence.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<(ErrorKind, Time)>,
     /// The incident that lasted too long, until the host's next success. Its time is held against its sources
     /// after all, else a dead host would be named a second time as late.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_up: Option<Incident>,
-    /// When the latest incident was noticed. A source that has not answered since is no evidence again: else a
+    /// When the latest incident was noticed. A source that has not succeeded since is no evidence again: else a
     /// few dead ones could excuse each other for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latest_at: Option<Time>,
@@ -139,11 +144,11 @@ pub struct TakenBack {
     pub first_at: Time,
     /// ...up to this one.
     pub last_at: Time,
-    /// Its health: as it was before.
+    /// Its health: the facts of those polls, and all else as it was before them.
     pub health: Health,
     /// When it is due.
     pub next_poll_at: Time,
-    /// An event told of the failures: a correcting one must follow.
+    /// An event reported the failures: a correcting one must follow.
     pub told: bool,
 }
 
@@ -154,19 +159,49 @@ pub enum Finding {
     Own,
     /// It is the host, as now is clear.
     Opened(Vec<TakenBack>),
-    /// It still is the host.
-    GoesOn,
+}
+
+/// What is known of a host beside its failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostFacts {
+    /// How many sources it has that are polled, counted up to [`Rules::least`].
+    pub sources: u32,
+    /// Its latest success.
+    pub latest_success_at: Option<Time>,
+}
+
+/// Kinds that come from the host and not from what it is asked for.
+const fn ails_a_host(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Network(_) | ErrorKind::UpstreamFailure)
+}
+
+/// Whether failures of two kinds are evidence of the same incident.
+const fn alike(kind: ErrorKind, other: ErrorKind) -> bool {
+    ails_a_host(kind) && ails_a_host(other) || kind.same_kind(other)
+}
+
+/// Whether failures of a kind can be evidence of an incident at all.
+const fn can_be_evidence(kind: ErrorKind) -> bool {
+    use ErrorKind::{Forbidden, Gone, NotFound, Unauthorized};
+    ails_a_host(kind) || matches!(kind, Unauthorized | Forbidden | NotFound | Gone)
 }
 
 impl Evidence {
-    /// As it would be with these failures never counted.
-    pub fn taken_back(self, next_poll_at: Time) -> TakenBack {
+    /// The source with the facts of these failures, none of which counts.
+    pub fn taken_back(self, excused_by: &str, not_before: Time) -> TakenBack {
+        let counted = self.before.failing.as_ref().and_then(|row| row.counted);
+        let failing = Failing { excused_by: Some(excused_by.to_owned()), counted, ..self.row };
         TakenBack {
             asked: self.asked,
             first_at: self.first_at,
             last_at: self.last_at,
-            health: self.before.excused(Some(self.last_at), self.hold_until),
-            next_poll_at,
+            health: Health {
+                failing: Some(failing),
+                last_polled_at: Some(self.last_at),
+                hold_until: self.hold_until,
+                ..self.before
+            },
+            next_poll_at: self.next_poll_at.max(not_before),
             told: self.told,
         }
     }
@@ -177,10 +212,9 @@ impl Evidence {
             // Edited in between: what was before the edit is of no use.
             Some(entry) if entry.asked.fence != self.asked.fence => *entry = self,
             Some(entry) => {
-                entry.kind = self.kind;
-                entry.last_at = self.last_at;
-                entry.hold_until = self.hold_until;
-                entry.told |= self.told;
+                let (first_at, told) = (entry.first_at, entry.told);
+                let before = std::mem::take(&mut entry.before);
+                *entry = Self { first_at, before, told: told || self.told, ..self };
             }
             None => known.push(self),
         }
@@ -195,37 +229,69 @@ impl TakenBack {
 }
 
 impl Incident {
+    /// `a.example@2026-11-15T08:00:00Z`: the host and the time of the first failure.
+    pub fn id(&self, host: &str) -> String {
+        format!("{host}@{}", seconds(self.since))
+    }
+
+    /// Whether a failure of this kind can be excused by it.
+    pub const fn covers(&self, kind: ErrorKind) -> bool {
+        alike(self.kind, kind)
+    }
+
     /// How long until the next probe, after so many.
     fn gap(probes: u32, rules: &Rules) -> Span {
         rules.probe_first.doubled(probes.saturating_sub(1)).min(rules.probe_longest.max(rules.probe_first))
     }
 
-    /// `fails as a whole since …: not_found, 12 sources in a row; …; asked 3 times so far, next at …`.
+    /// `fails as a whole since …: not_found, 12 sources together; …; probed 3 times so far, next at …`.
     pub fn in_words(&self) -> String {
         let Incident { kind, sources, probes, .. } = self;
         let (since, next) = (When(self.since), When(self.probe_at));
-        let asked = if *probes == 1 { "once".to_owned() } else { format!("{probes} times") };
+        let probed = if *probes == 1 { "once".to_owned() } else { format!("{probes} times") };
         format!(
-            "fails as a whole since {since}: {kind}, {sources} sources in a row; nothing is held against them, and \
-             one after the other is asked whether it is back; asked {asked} so far, next at {next}"
+            "fails as a whole since {since}: {kind}, {sources} sources together; failures of sources that worked \
+             until then do not count, and one source at a time is polled as a probe; probed {probed} so far, next at \
+             {next}"
         )
     }
 }
 
+/// `2026-11-15T08:00:00Z`.
+pub(crate) fn seconds(time: Time) -> String {
+    let text = time.to_string();
+    text.get(..19).map_or(text.clone(), |seconds| format!("{seconds}Z"))
+}
+
 impl Incidents {
-    /// Whether a failure can be evidence: not of a source that is out already, and not one that says nothing.
-    fn is_evidence(&self, evidence: &Evidence) -> bool {
-        let before = &evidence.before;
-        let counts = !matches!(evidence.kind, ErrorKind::RateLimited | ErrorKind::Internal);
-        let out = matches!(before.status(), Status::Disabled | Status::Quarantined);
-        counts && !out && self.latest_at.is_none_or(|at| before.last_success_at > Some(at))
+    /// Whether a failure of a source can be evidence: it worked until now or is evidence already, is not set aside, and
+    /// has succeeded since the latest incident.
+    pub fn is_evidence(
+        &self,
+        source: i64,
+        health: &Health,
+        kind: ErrorKind,
+        interval: Span,
+        now: Time,
+    ) -> bool {
+        let known = || self.evidence.iter().any(|entry| entry.asked.source == source);
+        let out = matches!(health.status(), Status::Disabled | Status::Quarantined);
+        let since_latest = self.latest_at.is_none_or(|at| health.last_success_at > Some(at));
+        let worked = || health.worked_until(interval, now) || known();
+        can_be_evidence(kind) && since_latest && worked() && (!out || known())
     }
 
     /// A poll of the host succeeded: the incident that this ends, and whether anything changed.
     pub fn succeeded(&mut self) -> (Option<Incident>, bool) {
-        let changed = self.open.is_some() || self.given_up.is_some() || !self.evidence.is_empty();
-        (self.evidence, self.given_up) = (Vec::new(), None);
+        let known = !self.evidence.is_empty() || !self.others.is_empty();
+        let changed = self.open.is_some() || self.given_up.is_some() || known;
+        self.forget_evidence();
+        self.given_up = None;
         (self.open.take(), changed)
+    }
+
+    fn forget_evidence(&mut self) {
+        (self.evidence, self.others, self.began) = (Vec::new(), Vec::new(), None);
     }
 
     /// Ends an incident that lasted too long: each source is on its own again.
@@ -240,44 +306,67 @@ impl Incidents {
         self.given_up
     }
 
-    /// What a source that fails as its host did has failed before, if that was an incident for too long.
+    /// What was excused of a source in an incident that lasted too long counts, now that it fails again.
     pub fn inherited(&self, health: &Health, failure: &Failure) -> Option<Health> {
-        let incident = self.given_up.filter(|incident| incident.kind.same_kind(failure.kind))?;
-        let known = health.last_polled_at.is_some_and(|at| at >= incident.since);
-        if !known || health.failing.is_some() || health.last_success_at > Some(incident.since) {
-            return None;
-        }
-        let row = Failing::inherited(failure, incident.probes, incident.since);
-        Some(Health { failing: Some(row), ..health.clone() })
+        let incident = self.given_up.filter(|incident| incident.covers(failure.kind))?;
+        let excused = |row: &&Failing| row.excused_by.is_some() && row.since >= incident.since;
+        let row = health.failing.as_ref().filter(excused)?;
+        Some(Health { failing: Some(row.all_counted()), ..health.clone() })
     }
 
-    /// What a failure of a source means for the host.
-    pub fn failed(&mut self, evidence: Evidence, rules: &Rules, now: Time) -> Finding {
-        if self.probed(rules, now).is_some() {
-            return Finding::GoesOn;
+    /// A failure that is no evidence. It is remembered for a while, since it may say that the sources do not all fail
+    /// alike.
+    pub fn failed_otherwise(&mut self, kind: ErrorKind, rules: &Rules, now: Time) {
+        self.drop_old(rules, now);
+        match self.others.iter_mut().find(|(other, _)| other.same_kind(kind)) {
+            Some((_, at)) => *at = now,
+            None => self.others.push((kind, now)),
         }
+    }
+
+    fn drop_old(&mut self, rules: &Rules, now: Time) {
         self.evidence.retain(|entry| entry.last_at <= now && now.since(entry.last_at) <= rules.within);
-        if !self.is_evidence(&evidence) {
-            return Finding::Own;
+        self.others.retain(|(_, at)| *at <= now && now.since(*at) <= rules.within);
+        if self.evidence.is_empty() {
+            self.began = None;
         }
-        let kind = evidence.kind;
+    }
+
+    /// What one more piece of evidence means for the host.
+    pub fn failed(
+        &mut self,
+        evidence: Evidence,
+        host: &str,
+        facts: HostFacts,
+        interval: Span,
+        rules: &Rules,
+        now: Time,
+    ) -> Finding {
+        self.drop_old(rules, now);
+        let kind = evidence.row.kind;
+        if !self.began.is_some_and(|(began, _)| alike(began, kind)) {
+            self.began = Some((kind, now));
+        }
         evidence.add_to(&mut self.evidence);
-        if !self.suffices(kind, rules, now) {
+        if !self.suffices(kind, facts, interval, rules, now) {
             let most = rules.at_once.max(rules.least);
             let over = self.evidence.len().saturating_sub(most);
             self.evidence.drain(..over);
             return Finding::Own;
         }
         let probe_at = now + Incident::gap(1, rules);
-        let same: Vec<Evidence> = std::mem::take(&mut self.evidence)
-            .into_iter()
-            .filter(|entry| entry.kind.same_kind(kind))
-            .collect();
-        let since = same.iter().map(|entry| entry.first_at).min().unwrap_or(now);
+        let began = self.began.filter(|(began, _)| alike(*began, kind)).map(|(_, at)| at);
+        let mut same = std::mem::take(&mut self.evidence);
+        self.forget_evidence();
+        same.retain(|entry| alike(entry.row.kind, kind));
+        let first = same.iter().map(|entry| entry.first_at).chain(began).min();
+        let since = first.unwrap_or(now).min(now);
         let sources = u32::try_from(same.len()).unwrap_or(u32::MAX);
-        self.open = Some(Incident { kind, since, opened_at: now, sources, probes: 1, probe_at });
+        let incident = Incident { kind, since, opened_at: now, sources, probes: 1, probe_at };
+        self.open = Some(incident);
         self.latest_at = Some(now);
-        Finding::Opened(same.into_iter().map(|entry| entry.taken_back(probe_at)).collect())
+        let id = incident.id(host);
+        Finding::Opened(same.into_iter().map(|entry| entry.taken_back(&id, probe_at)).collect())
     }
 
     /// While an incident is open: one more probe failed. When the next one is.
@@ -288,12 +377,23 @@ impl Incidents {
         Some(open.probe_at)
     }
 
-    /// Whether the failures of this kind are enough to call it the host.
-    fn suffices(&self, kind: ErrorKind, rules: &Rules, now: Time) -> bool {
-        let mut same = self.evidence.iter().filter(|entry| entry.kind.same_kind(kind));
-        let first = same.clone().map(|entry| entry.first_at).min().unwrap_or(now);
-        let count = same.by_ref().count();
-        let lasted = now.since(first) >= rules.lasting || count >= rules.at_once;
-        count >= rules.least && count as f64 >= rules.share * self.evidence.len() as f64 && lasted
+    /// Whether the failures like this one are enough to call it the host. An answer that refuses a single document
+    /// (401, 403, 404, 410) is the host's only where every source polled within [`Rules::within`] got it: where none failed
+    /// otherwise, and the latest success is so long ago that each has been polled again since.
+    fn suffices(&self, kind: ErrorKind, facts: HostFacts, interval: Span, rules: &Rules, now: Time) -> bool {
+        let same = self.evidence.iter().filter(|entry| alike(entry.row.kind, kind));
+        let count = same.clone().count();
+        let first = same.map(|entry| entry.first_at).min().unwrap_or(now);
+        let (least, lasting) =
+            if facts.sources == 2 { (2, rules.lasting_of_two) } else { (rules.least, rules.lasting) };
+        let lasted = now.since(first) >= lasting || count >= rules.at_once;
+        let refused_alike = || {
+            let kinds = self.evidence.iter().map(|entry| entry.row.kind);
+            let others = self.others.iter().map(|(other, _)| *other);
+            let round = interval.min(rules.within);
+            kinds.chain(others).all(|other| other.same_kind(kind))
+                && facts.latest_success_at.is_none_or(|success| now.since(success) >= round)
+        };
+        count >= least && lasted && (ails_a_host(kind) || refused_alike())
     }
 }

@@ -1,7 +1,8 @@
 //! Whose fault it is: one function from a poll's outcome to what follows for the source, its host, and the worker.
 //!
-//! [`judge`] stands where [`decide`](crate::health::decide) stood, around it: claim, fetch, read, judge, commit. With every switch off
-//! its decision is `decide`'s. Pure as everything here: `now` and chance are values, and the two memories that
+//! [`judge`] stands where [`decide`](crate::health::decide) stood, around it: claim, fetch, read, judge, commit. With every switch off,
+//! and under a policy that is not judged, its decision is `decide`'s. Every failure stays a fact of its source; judgement
+//! decides what counts, and when the next poll is. Pure as everything here: `now` and chance are values, and the two memories that
 //! it changes belong to the caller.
 //!
 //! **What is loaded, and what is stored.**
@@ -36,7 +37,7 @@ use crate::health::Decision;
 use crate::incident::{self, Asked, Incident, Incidents, TakenBack};
 pub use crate::judge::{judge, judge_page};
 use crate::network::{self, Down};
-use crate::outcome::{ErrorKind, Outcome};
+use crate::outcome::Outcome;
 use crate::pacing::{self, Pace, Success};
 use crate::time::{Span, Time};
 
@@ -72,8 +73,12 @@ pub struct HostMemory {
 pub struct Poll<'a> {
     /// The source, as it was claimed.
     pub asked: Asked,
-    /// Its host.
-    pub host: i64,
+    /// Its host, by name.
+    pub host: &'a str,
+    /// The registrable domain of that, or the host itself: hosts of one domain are related.
+    pub domain: &'a str,
+    /// How many sources of the host are polled, counted up to three.
+    pub host_sources: u32,
     /// How it ended.
     pub outcome: &'a Outcome,
 }
@@ -106,19 +111,18 @@ impl Excuse {
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Incident => "does not count: its host failed as a whole",
-            Self::OwnNetwork => "does not count: our own network was down",
+            Self::OwnNetwork => "does not count: the local network was down",
         }
     }
 }
 
-/// Sources of a host that are made due over a stretch of time, each at a random point of it.
+/// Sources of a host that are spread over a stretch of time, each at a random point of it: all that are overdue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Release {
     /// How long the stretch is.
     pub over: Span,
-    /// Beside all that are overdue: those failing with this kind that are due later than that. Where a
-    /// quarantine shows when it is retried, that follows.
-    pub failing_with: Option<ErrorKind>,
+    /// Also those whose latest failure was excused and that are due later. No other source's next poll comes earlier.
+    pub excused: bool,
 }
 
 /// What people and programs want to hear of a host or of the worker.
@@ -141,9 +145,9 @@ pub enum Notice {
 /// What follows from a poll.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// For the source, as a policy decides it, or with its state frozen where the failure is excused.
+    /// For the source, as a policy decides it, or with nothing but the facts changed where the failure is excused.
     pub decision: Decision,
-    /// Whether and why it is.
+    /// Whether and why it is; by which incident or outage stands in the health.
     pub excused: Option<Excuse>,
     /// The host's memory has changed and must be stored with the poll.
     pub memory_changed: bool,
@@ -225,11 +229,11 @@ impl Notice {
             ),
             Self::HostPaced(pace) => pace.in_words().unwrap_or_default(),
             Self::NetworkDown(down) => format!(
-                "nothing has answered since {}: our own network seems to be down; nothing is held against any \
-                 source, and polling goes on by itself",
+                "local network outage: polls of unrelated hosts fail since {}; no failure counts, and polling resumes \
+                 when a probe succeeds",
                 When(down.since)
             ),
-            Self::NetworkBack(down) => format!("our own network is back after {}", now.since(down.since)),
+            Self::NetworkBack(down) => format!("the local network is back after {}", now.since(down.since)),
         }
     }
 }

@@ -5,6 +5,8 @@
 //! HTTP. `now` and chance arrive as values, so that a year of polling is a test of milliseconds.
 
 pub mod adaptive;
+pub mod backfill;
+pub mod bot_wall;
 pub mod classify;
 pub mod elsewhere;
 pub mod explain;
@@ -21,6 +23,8 @@ pub mod overlay;
 pub mod pacing;
 pub mod policy;
 pub mod post;
+pub mod recheck;
+pub mod redirect;
 pub mod replay;
 pub mod schedule;
 pub mod source;

@@ -2,7 +2,7 @@
 //!
 //! Absent on purpose: whether a URL may be fetched. That is the guard's, in `fetch`.
 
-use url::Url;
+use url::{Position, Url};
 
 /// Query parameters that say where a reader came from, never what is read.
 const TRACKING: [&str; 14] = [
@@ -32,10 +32,17 @@ pub struct BadUrl {
     pub why: String,
 }
 
-/// Reads the URL of a source: http or https, with a host, without credentials in it.
+/// Reads the URL of a source: http or https, with a host, without credentials in it. `feed://` is http and `feed:` before
+/// a URL says nothing, as old subscription lists have them.
 pub fn source_url(text: &str) -> Result<Url, BadUrl> {
     let refuse = |why: &str| BadUrl { url: text.to_owned(), why: why.to_owned() };
     let trimmed = text.trim();
+    let scheme = trimmed.get(..5).filter(|start| start.eq_ignore_ascii_case("feed:"));
+    let trimmed = match scheme.map(|scheme| &trimmed[scheme.len()..]) {
+        Some(rest) if rest.starts_with("//") => &format!("http:{rest}"),
+        Some(rest) => rest,
+        None => trimmed,
+    };
     if trimmed.len() > 4096 {
         return Err(BadUrl {
             url: format!("{}…", trimmed.chars().take(60).collect::<String>()),
@@ -50,7 +57,10 @@ pub fn source_url(text: &str) -> Result<Url, BadUrl> {
         _ if !matches!(url.scheme(), "http" | "https") => Err(refuse("only http and https are polled")),
         _ if url.host_str().is_none_or(str::is_empty) => Err(refuse("it has no host")),
         _ if !url.username().is_empty() || url.password().is_some() => {
-            Err(refuse("credentials belong in the source's own field, where they are encrypted"))
+            // Reports of refused URLs are kept and shown.
+            let shown = format!("{}://…@{}", url.scheme(), &url[Position::BeforeHost..]);
+            let why = "credentials belong in the source's own field, where they are encrypted";
+            Err(BadUrl { url: shown, why: why.to_owned() })
         }
         _ => Ok(url),
     }
@@ -111,5 +121,20 @@ mod tests {
         check("https://", "empty host");
         check("http://[::1", "invalid IPv6 address");
         assert_eq!(source_url(" https://example.org/feed ").unwrap().as_str(), "https://example.org/feed");
+    }
+
+    #[test]
+    fn a_password_is_not_repeated() {
+        let refused = source_url("https://me:secret@example.org:8080/feed?a=1").unwrap_err();
+        assert_eq!(refused.url, "https://…@example.org:8080/feed?a=1");
+    }
+
+    #[test]
+    fn the_scheme_of_old_lists_is_understood() {
+        let check = |text, expected: &str| assert_eq!(source_url(text).unwrap().as_str(), expected);
+        check("feed://example.org/rss", "http://example.org/rss");
+        check("FEED:https://example.org/rss", "https://example.org/rss");
+        check("feed:http://example.org/rss", "http://example.org/rss");
+        assert!(source_url("feed:").is_err() && source_url("feed:feed://example.org/").is_err());
     }
 }

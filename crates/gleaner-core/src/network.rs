@@ -1,16 +1,16 @@
-//! The guard of our own network: when nothing answers, it is us.
+//! Local network outages: when polls of unrelated hosts all fail as if nobody were there, it is us.
 //!
-//! One value a worker, in memory only; a restart looks anew. It is fed each poll and asked before each claim.
-//! While the network is down nothing is claimed but one source now and then, the longest due, as a probe; the
-//! first answer of any kind ends it. Nothing is held against any source.
+//! One value a worker, in memory only; a restart looks anew. It sees each poll and is asked before each claim. Only
+//! sources that worked until then are evidence: dead ones fail whatever our network does. While it is down nothing is
+//! claimed but one source now and then as a probe; the first answer of any kind ends it. No failure counts meanwhile.
 //!
 //! Absent on purpose: requests of its own. What the sources answer is the evidence, so that there is no
 //! stranger's address to ask and nothing to set up.
 
 use std::collections::VecDeque;
 
-use crate::health::Status;
-use crate::incident::{Evidence, TakenBack};
+use crate::incident::{Evidence, TakenBack, seconds};
+use crate::judgement::Poll;
 use crate::outcome::{ErrorKind, Outcome};
 use crate::time::{Span, Time};
 
@@ -21,7 +21,7 @@ pub struct Rules {
     pub on: bool,
     /// So many polls in a row...
     pub polls: usize,
-    /// ...over at least so many hosts.
+    /// ...of at least so many unrelated hosts.
     pub hosts: usize,
     /// The first probe comes after this, the next after twice that...
     pub probe_first: Span,
@@ -47,8 +47,8 @@ impl Default for Rules {
 /// What a worker knows of its own network.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Guard {
-    /// The latest polls, as long as all of them failed as if nobody were there; of which host each.
-    failures: VecDeque<(i64, Evidence)>,
+    /// The latest polls that say anything, as long as all of them failed as if nobody were there; of which domain each.
+    failures: VecDeque<(String, Evidence)>,
     down: Option<Down>,
 }
 
@@ -68,7 +68,7 @@ pub struct Down {
 pub enum Leave {
     /// All that is due.
     All,
-    /// One source, as a probe; the longest due.
+    /// One source that worked before, as a probe.
     Probe,
     /// Nothing until then.
     Wait(Time),
@@ -113,19 +113,30 @@ impl Guard {
         }
     }
 
-    /// Looks at a poll's outcome. The evidence is made only where it may be needed.
+    /// A granted probe found nothing to poll: it is granted again.
+    pub fn probe_later(&mut self, now: Time) {
+        if let Some(down) = &mut self.down {
+            down.probe_at = down.probe_at.min(now);
+        }
+    }
+
+    /// Looks at a poll's outcome. The evidence is made only where it may be needed, knowing whether the source is
+    /// evidence already; none: its failure says nothing.
     pub fn polled(
         &mut self,
         rules: &Rules,
-        host: i64,
-        outcome: &Outcome,
-        evidence: impl FnOnce() -> Evidence,
+        poll: &Poll<'_>,
+        evidence: impl FnOnce(bool) -> Option<Evidence>,
         now: Time,
     ) -> Finding {
-        let kind = outcome.failure().map(|failure| failure.kind);
-        match kind.filter(|kind| is_ours(*kind) && self.down.is_none()) {
-            Some(_) => self.failed(rules, host, evidence(), now),
-            None => self.asked(rules, outcome, now),
+        let kind = poll.outcome.failure().map(|failure| failure.kind);
+        if self.down.is_some() || !kind.is_some_and(is_ours) {
+            return self.asked(rules, poll.outcome, now);
+        }
+        let known = self.failures.iter().any(|(_, entry)| entry.asked == poll.asked);
+        match evidence(known) {
+            Some(evidence) => self.failed(rules, poll.domain, evidence, now),
+            None => Finding::Fine,
         }
     }
 
@@ -146,35 +157,43 @@ impl Guard {
         }
     }
 
-    fn failed(&mut self, rules: &Rules, host: i64, evidence: Evidence, now: Time) -> Finding {
-        // That a source which is out already fails again says nothing, either way.
-        if matches!(evidence.before.status(), Status::Disabled | Status::Quarantined) {
-            return Finding::Fine;
-        }
-        self.failures.push_back((host, evidence));
+    fn failed(&mut self, rules: &Rules, domain: &str, evidence: Evidence, now: Time) -> Finding {
+        self.failures.push_back((domain.to_owned(), evidence));
         while self.failures.len() > rules.polls.max(1) {
             self.failures.pop_front();
         }
-        let mut hosts: Vec<i64> = self.failures.iter().map(|(host, _)| *host).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        if self.failures.len() < rules.polls || hosts.len() < rules.hosts {
+        let mut domains: Vec<&str> = self.failures.iter().map(|(domain, _)| domain.as_str()).collect();
+        domains.sort_unstable();
+        domains.dedup();
+        if self.failures.len() < rules.polls || domains.len() < rules.hosts {
             return Finding::Fine;
         }
         let probe_at = now + gap(0, rules);
         let since = self.failures.front().map_or(now, |(_, first)| first.first_at);
-        self.down = Some(Down { since, probes: 0, probe_at });
+        let down = Down { since, probes: 0, probe_at };
+        self.down = Some(down);
         let mut known = Vec::new();
         for (_, evidence) in self.failures.drain(..) {
             evidence.add_to(&mut known);
         }
-        Finding::WentDown(known.into_iter().map(|evidence| evidence.taken_back(probe_at)).collect())
+        let id = down.id();
+        Finding::WentDown(known.into_iter().map(|entry| entry.taken_back(&id, probe_at)).collect())
+    }
+}
+
+impl Down {
+    /// What the ids of all network outages begin with; no host's name has a space.
+    pub const ID_PREFIX: &'static str = "network outage@";
+
+    /// `network outage@2026-11-15T08:00:00Z`.
+    pub fn id(&self) -> String {
+        format!("{}{}", Self::ID_PREFIX, seconds(self.since))
     }
 }
 
 /// Kinds that may be our own network's. A captive portal sends every name to an address of its own, which the
 /// guard of fetch refuses.
-pub(crate) const fn is_ours(kind: ErrorKind) -> bool {
+pub(crate) fn is_ours(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Network(_) | ErrorKind::Blocked)
 }
 

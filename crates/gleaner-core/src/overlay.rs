@@ -24,6 +24,9 @@ pub struct PolicyOverlay {
     /// Whether a kind that is never set aside ends a quarantine that it meets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exempt_lifts: Option<bool>,
+    /// Whether the cause of a failure is judged: host incidents, local network outages and pacing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<bool>,
     /// How gaps grow with the age of an outage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age: Option<AgeOverlay>,
@@ -174,6 +177,7 @@ pub fn table(policy: &Policy) -> PolicyOverlay {
         base: None,
         max_backoff_hours: Some(hours(policy.max_backoff)),
         exempt_lifts: Some(policy.exempt_lifts),
+        judged: Some(policy.judged),
         age: Some(AgeOverlay {
             share_permanent: Some(age.share_permanent),
             share_transient: Some(age.share_transient),
@@ -270,6 +274,7 @@ fn lay_over(policy: &mut Policy, overlay: &PolicyOverlay, errors: &mut Errors) {
     let (hour, day) = (Span::from_hours(1), Span::from_days(1));
     errors.span("max_backoff_hours", overlay.max_backoff_hours, hour, false, &mut policy.max_backoff);
     policy.exempt_lifts = overlay.exempt_lifts.unwrap_or(policy.exempt_lifts);
+    policy.judged = overlay.judged.unwrap_or(policy.judged);
     if let Some(age) = overlay.age {
         let to = &mut policy.age;
         errors.at("age".into(), |errors| {

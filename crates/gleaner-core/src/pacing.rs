@@ -4,8 +4,8 @@
 //! before. The spacing holds for all sources of the host, and is kept with the host's memory, across restarts
 //! and workers. It shrinks with each success, so that a limit that is gone is forgotten.
 //!
-//! Absent on purpose: health. A refusal counts against its source as the policy says; only when it is asked
-//! again is decided here, and only the first few times in a row.
+//! Absent on purpose: health. A refusal counts against its source as the policy says, and spacing only ever delays: no
+//! source is due before its policy's gap or its interval because of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub struct Rules {
     pub least: Span,
     /// A 403 is a limit only where a sibling was served not longer ago.
     pub sibling_within: Span,
-    /// A source that is refused so often in a row is refused for a reason of its own.
+    /// A source that gets a 403 so often in a row gets it for a reason of its own.
     pub refusals: u32,
 }
 
@@ -84,8 +84,9 @@ impl Pace {
         rules: &Rules,
         now: Time,
     ) -> bool {
-        let run = health.failing.as_ref().filter(|row| row.kind.same_kind(failure.kind));
-        let again = run.map_or(0, |row| row.kind_run) >= rules.refusals;
+        let run = health.failing.as_ref().and_then(|row| row.counted);
+        let run = run.filter(|run| run.kind.same_kind(failure.kind));
+        let again = run.map_or(0, |run| run.kind_run) >= rules.refusals;
         match failure.kind {
             ErrorKind::RateLimited => true,
             ErrorKind::Forbidden => {

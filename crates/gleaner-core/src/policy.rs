@@ -20,6 +20,8 @@ pub struct Policy {
     pub age: Age,
     /// Whether a kind that is never set aside ends a quarantine that it meets.
     pub exempt_lifts: bool,
+    /// Whether the cause of a failure is judged: host incidents, local network outages and pacing.
+    pub judged: bool,
 }
 
 /// What one error kind does.
@@ -171,6 +173,7 @@ impl Policy {
             max_backoff: knobs.max_backoff,
             age: Age::STANDARD,
             exempt_lifts: name == "cooldown",
+            judged: name == "standard",
         })
     }
 

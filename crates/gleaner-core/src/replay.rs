@@ -9,7 +9,7 @@
 mod instead;
 mod really;
 
-use crate::health::{Failing, Health, PermanentRun, Quarantine, Status, rederive};
+use crate::health::{CountedRun, Failing, Health, PermanentRun, Quarantine, Status, rederive};
 use crate::outcome::{ErrorKind, Outcome};
 use crate::policy::Policy;
 use crate::schedule::{Hints, HostState, Situation, Why};
@@ -158,11 +158,14 @@ fn before(now: &Health, polls: &[Recorded], first: Time) -> Health {
     let told = u32::try_from(polls.len()).unwrap_or(u32::MAX);
     let rest = |count: u32| count.saturating_sub(told).max(1);
     let kind = polls.first().and_then(|poll| poll.outcome.failure()).map_or(row.kind, |failure| failure.kind);
-    let (kind_run, kind_since) =
-        if row.kind_since < first { (rest(row.kind_run), row.kind_since) } else { (0, first) };
-    let permanent = row.permanent.filter(|run| run.since < first);
-    let permanent = permanent.map(|run| PermanentRun { count: rest(run.count), ..run });
-    let failing = Failing { count: rest(row.count), kind, kind_run, kind_since, permanent, ..row.clone() };
+    let counted = row.counted.filter(|run| run.since < first).map(|run| {
+        let (kind_run, kind_since) =
+            if run.kind_since < first { (rest(run.kind_run), run.kind_since) } else { (0, first) };
+        let permanent = run.permanent.filter(|run| run.since < first);
+        let permanent = permanent.map(|run| PermanentRun { count: rest(run.count), ..run });
+        CountedRun { count: rest(run.count), kind, kind_run, kind_since, permanent, ..run }
+    });
+    let failing = Failing { count: rest(row.count), kind, counted, ..row.clone() };
     let quarantine = now.quarantine.as_ref().filter(|held| held.at < first && !held.by_hand);
     let quarantine = quarantine.map(|held| Quarantine { retry_at: Some(first), ..held.clone() });
     Health { failing: Some(failing), quarantine, last_success_at: now.last_success_at, ..Health::new() }

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::health::{Failing, Health};
-use crate::outcome::{ErrorKind, Failure};
+use crate::health::{CountedRun, Failing, Health};
+use crate::outcome::{ErrorKind, Failure, Outcome};
 use crate::policy::{Gap, Policy, Then};
 use crate::suspect::Rhythm;
 use crate::time::{Jitter, Span, Time};
@@ -19,6 +19,8 @@ pub const LONGEST_HOLD: Span = Span::from_days(7);
 pub const LONGEST_HOST_HOLD: Span = Span::from_hours(1);
 /// A server's hints after a success are followed up to so long.
 pub const LONGEST_HINT: Span = Span::from_hours(24);
+/// A host that answers in less is quick; slower ones may not take all places of a worker.
+pub const QUICK: Span = Span::from_secs(5);
 /// A feed must show so many dated entries before its window says how long it may be left alone.
 pub const WINDOW_ENTRIES: usize = 10;
 
@@ -72,6 +74,12 @@ pub struct Hints {
     /// How often it brought something so far, which says nothing about when to come back: see [`crate::suspect`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rhythm: Option<Rhythm>,
+    /// Its validators were the same for a document that had changed, so that they are not sent any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub validators_unreliable: bool,
+    /// Its latest document ended early.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ends_early: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -187,6 +195,8 @@ impl Hints {
         skip_days: 0,
         oldest_entry: None,
         rhythm: None,
+        validators_unreliable: false,
+        ends_early: false,
     };
 
     /// The longest wait that the server asks for. `max-age` overrules `Expires`, as RFC 9111 has it.
@@ -268,23 +278,37 @@ pub fn host_hold(failure: &Failure, now: Time) -> Option<Time> {
     asked.map(|span| now + span.min(LONGEST_HOST_HOLD))
 }
 
+/// Whether a host answered quickly; none: our own failure says nothing of it.
+pub fn answered_quickly(outcome: &Outcome, took: Span) -> Option<bool> {
+    match outcome.failure().map(|failure| failure.kind) {
+        Some(ErrorKind::Internal) => None,
+        Some(ErrorKind::Network(_) | ErrorKind::Blocked) => Some(false),
+        _ => Some(took < QUICK),
+    }
+}
+
 /// The delay after each source of a host: the source's own, else the host's, else the kind's, else none.
 pub fn poll_delay(source: Option<Span>, host: Option<Span>, kind: Option<Span>) -> Span {
     source.or(host).or(kind).unwrap_or(Span::ZERO)
 }
 
-/// The wait after a failure, by the policy's rule.
+/// The wait after a failure, by the policy's rule for what counts of the row; what was excused adds nothing to it.
 fn gap_after(at: &Situation<'_>, row: &Failing, polled_at: Time, jitter: Jitter) -> (Span, Why) {
     let interval = at.interval.max(SHORTEST_INTERVAL);
-    match at.policy.rule(row.kind).gap {
+    let counted = row.counted.as_ref();
+    match at.policy.rule(counted.map_or(row.kind, |run| run.kind)).gap {
         Gap::Interval => (interval, Why::Retry),
         // A cap below the interval would ask a failing source more often than a healthy one.
-        Gap::Backoff => (interval.doubled(row.count).min(at.policy.max_backoff.max(interval)), Why::Backoff),
+        Gap::Backoff => {
+            let doubled = interval.doubled(counted.map_or(0, |run| run.count));
+            (doubled.min(at.policy.max_backoff.max(interval)), Why::Backoff)
+        }
         Gap::Age { .. } if row.dormant(at.policy, polled_at) => {
             (at.policy.age.dormant_every.max(SHORTEST_INTERVAL), Why::Dormant)
         }
         Gap::Age { share } => {
-            let (age, class) = (polled_at.since(row.since), row.class());
+            let age = counted.map_or(Span::ZERO, |run| polled_at.since(run.since));
+            let class = counted.map_or(row.class(), CountedRun::class);
             let share = share.unwrap_or_else(|| at.policy.age.share(class));
             let least = interval.min(Span::from_hours(1));
             let gap = age.scale(share * jitter.around_one(0.1));

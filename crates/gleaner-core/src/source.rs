@@ -57,6 +57,43 @@ impl FromStr for Kind {
     }
 }
 
+/// Which entries of a source are duplicates, and not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Duplicates {
+    /// Copies of an entry: the same title, text and date.
+    #[default]
+    Entry,
+    /// Whatever has the text of another entry.
+    Content,
+}
+
+/// A name that is no rule of what is a duplicate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no rule of what is a duplicate; there are entry, content")]
+pub struct UnknownDuplicates(pub String);
+
+impl Duplicates {
+    /// Every rule.
+    pub const ALL: [Duplicates; 2] = [Self::Entry, Self::Content];
+
+    /// The name in database, API and config.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Entry => "entry",
+            Self::Content => "content",
+        }
+    }
+}
+
+impl FromStr for Duplicates {
+    type Err = UnknownDuplicates;
+    fn from_str(name: &str) -> Result<Self, UnknownDuplicates> {
+        let of_name = Self::ALL.into_iter().find(|rule| rule.name() == name);
+        of_name.ok_or_else(|| UnknownDuplicates(name.to_owned()))
+    }
+}
+
 /// How often a source is polled, as a person set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Interval {

@@ -84,6 +84,10 @@ pub enum Reason {
     Parked,
     /// A page where there was a feed.
     BecameHtml,
+    /// The latest article pages all failed.
+    PagesFailing,
+    /// Documents that end early, one after another.
+    EndsEarly,
 }
 
 /// Something seems to be wrong, though no poll says so.
@@ -127,6 +131,42 @@ pub enum Change {
     Cleared,
 }
 
+/// How many of the latest article pages must all have failed for their source to be suspect.
+pub const FAILED_PAGES: u32 = 10;
+
+/// The latest article pages of a source: how many in a row could not be fetched, and the suspicion that follows from
+/// it. It is kept apart from what documents show, so that an index that can be read does not end it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PageRun {
+    /// Pages in a row whose first fetch failed.
+    pub failed: u32,
+    /// The suspicion, once there are [`FAILED_PAGES`] of them.
+    pub suspected: Option<Suspected>,
+}
+
+impl PageRun {
+    /// Counts a page that was fetched: it ends the run and the suspicion.
+    pub fn fetched(&mut self) -> Option<Change> {
+        self.failed = 0;
+        self.suspected.take().map(|_| Change::Cleared)
+    }
+
+    /// Counts the first failure of a page; later failures of the same page are not counted.
+    pub fn failed(&mut self, url: &str, error: &str, now: Time) -> Option<Change> {
+        self.failed = self.failed.saturating_add(1);
+        if self.failed < FAILED_PAGES || self.suspected.is_some() {
+            return None;
+        }
+        let evidence = format!(
+            "none of the latest {} article pages could be fetched; the last one, {url}: {error}",
+            self.failed
+        );
+        let suspected = Suspected { reason: Reason::PagesFailing, evidence, since: now };
+        self.suspected = Some(suspected.clone());
+        Some(Change::Suspected(suspected))
+    }
+}
+
 /// Words that give a page away, in lower case.
 const SIGNS: [(Reason, &[&str]); 3] = [
     (
@@ -154,6 +194,9 @@ const SIGNS: [(Reason, &[&str]); 3] = [
             "unusual traffic from your",
             "attention required!",
             "ddos protection by",
+            "making sure you're not a bot",
+            "pardon our interruption",
+            "vercel security checkpoint",
         ],
     ),
     (
@@ -181,6 +224,20 @@ impl Reason {
             Self::BotWall => "bot_wall",
             Self::Parked => "parked",
             Self::BecameHtml => "became_html",
+            Self::EndsEarly => "ends_early",
+            Self::PagesFailing => "pages_failing",
+        }
+    }
+
+    /// What ends the suspicion, for people.
+    pub const fn ends_by(self) -> &'static str {
+        match self {
+            Self::PagesFailing => {
+                "One article page that can be fetched ends the suspicion; nothing is held against the source."
+            }
+            _ => {
+                "A document in which nothing seems to be wrong ends the suspicion; nothing is held against it."
+            }
         }
     }
 
@@ -205,6 +262,13 @@ impl Reason {
                  delete it."
             }
             Self::BecameHtml => "Look on its site for the feed's new address, and correct its URL.",
+            Self::PagesFailing => {
+                "Its index or feed can be read, but the pages it links to cannot: open one of them, correct the \
+                 selector or the credentials, or set fetch.contact; then retry the pages that were given up."
+            }
+            Self::EndsEarly => {
+                "Entries at the end of its document may be missing: tell its publisher, or look for another address."
+            }
         }
     }
 }
@@ -270,6 +334,25 @@ pub fn look_again(was: Option<&Suspected>, rhythm: Option<Rhythm>, now: Time) ->
         }
         _ => Sight::Nothing,
     }
+}
+
+/// Where a page says one of the signs of this reason, and which: `title` or `text`.
+pub(crate) fn sign_of(reason: Reason, title: &str, text: &str) -> Option<(&'static str, &'static str)> {
+    let (_, words) = SIGNS.iter().find(|(of, _)| *of == reason)?;
+    [("title", title), ("text", text)].into_iter().find_map(|(place, said)| {
+        let said = said.chars().take(LONGEST_TEXT).collect::<String>().to_lowercase();
+        words.iter().find(|word| said.contains(**word)).map(|word| (place, *word))
+    })
+}
+
+/// The same where a document ends early: what is missing may come with the next one, unless that ends early, too.
+pub fn ends_early(ended_early_before: bool, entries: usize, bytes: u64) -> Sight {
+    if !ended_early_before {
+        return Sight::Nothing;
+    }
+    let evidence =
+        format!("two documents in a row end early; the latest after {entries} entries, in {bytes} bytes");
+    Sight::Wrong(Suspect { reason: Reason::EndsEarly, evidence })
 }
 
 fn signs(seen: &Look<'_>) -> Option<Suspect> {
@@ -407,6 +490,25 @@ mod tests {
         let ended = Sight::Fine.change(Some(&was), now()).unwrap();
         assert_eq!((ended.name(), ended.suspected()), ("source.cleared", None));
         assert_eq!(Sight::Fine.change(None, now()), None);
+    }
+
+    #[test]
+    fn ten_failed_pages_in_a_row_are_suspect_until_one_is_fetched() {
+        let mut run = PageRun::default();
+        let failed = |run: &mut PageRun| run.failed("https://a.example/1", "403 Forbidden", now());
+        (0..9).for_each(|_| assert_eq!(failed(&mut run), None));
+        assert_eq!(run.fetched(), None, "it was not suspect yet");
+        (0..9).for_each(|_| assert_eq!(failed(&mut run), None, "the run began anew"));
+        let Some(Change::Suspected(begun)) = failed(&mut run) else { panic!("the tenth") };
+        assert_eq!(begun.reason, Reason::PagesFailing);
+        assert_eq!(
+            begun.evidence,
+            "none of the latest 10 article pages could be fetched; the last one, https://a.example/1: 403 Forbidden"
+        );
+        assert_eq!(failed(&mut run), None, "reported once");
+        assert_eq!((run.failed, run.suspected.as_ref()), (11, Some(&begun)));
+        assert_eq!(run.fetched(), Some(Change::Cleared));
+        assert_eq!(run, PageRun::default());
     }
 
     #[test]

@@ -32,6 +32,14 @@ impl Time {
         Span(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// Whether this is the epoch of a common clock, give or take a day for time zones: that of Unix (1970), .NET and Go
+    /// (the year 1), Windows (1601), spreadsheets (1899), NTP (1900) or classic Mac OS (1904). Software writes it where
+    /// it has no date.
+    pub fn is_clock_epoch(self) -> bool {
+        const DAYS: [i64; 6] = [0, -719_162, -134_774, -25_569, -25_567, -24_107];
+        DAYS.iter().any(|day| self.0.abs_diff(day * 86_400_000) <= 86_400_000)
+    }
+
     /// The hour of the day in UTC, 0 to 23.
     pub fn hour(self) -> u32 {
         // rem_euclid of a positive constant lies in 0..24, so the cast keeps the value.
@@ -269,6 +277,30 @@ impl Jitter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn epochs_of_clocks_are_no_dates() {
+        for text in [
+            "1970-01-01T00:00:00Z",
+            "1969-12-31T19:00:00-05:00",
+            "1970-01-01T01:00:00+01:00",
+            "0001-01-01T00:00:00Z",
+            "1601-01-01T00:00:00Z",
+            "1899-12-30T00:00:00Z",
+            "1900-01-01T00:00:00Z",
+            "1904-01-01T00:00:00Z",
+        ] {
+            assert!(Time::parse(text).unwrap().is_clock_epoch(), "{text}");
+        }
+        for text in
+            ["1970-01-03T00:00:00Z", "1999-12-31T00:00:00Z", "2000-01-01T00:00:00Z", "1850-06-01T00:00:00Z"]
+        {
+            assert!(!Time::parse(text).unwrap().is_clock_epoch(), "{text}");
+        }
+        assert!(
+            !Time::from_millis(i64::MIN).is_clock_epoch() && !Time::from_millis(i64::MAX).is_clock_epoch()
+        );
+    }
 
     #[test]
     fn spans_read_well() {

@@ -143,7 +143,7 @@ fn standard_waits_by_age_and_never_gives_up() {
     check("standard", &[Blocked], "quarantined +1h");
     check("standard", &[RateLimited; 3], "failing +8h");
     check("standard", &[RateLimited; 50], "failing +24h");
-    check("standard", &[Internal; 3], "healthy +1h");
+    check("standard", &[Internal; 3], "pending +1h");
     let mut source = Source::new("standard");
     let mut aside_after = None;
     while source.now.since(start()) < Span::from_days(400) {
@@ -209,7 +209,8 @@ fn what_failures_leave_in_health() {
         source.poll(&failed(kind));
     }
     let row = source.health.failing.clone().unwrap();
-    assert_eq!((row.count, row.kind_run, row.permanent.unwrap().count), (5, 1, 4));
+    let run = row.counted.unwrap();
+    assert_eq!((row.count, run.count, run.kind_run, run.permanent.unwrap().count), (5, 5, 1, 4));
     source.poll(&failed(Gone));
     let reason = source.health.disabled.clone().unwrap().reason.unwrap();
     assert_eq!(reason, "Auto-disabled after 5 consecutive permanent errors (404, 410, DNS)");
@@ -289,7 +290,7 @@ fn by_hand() {
     let endless = source.health.set_aside_by_hand("too noisy", start());
     assert!(endless.cooling_down(start() + Span::from_days(9999)));
     assert_eq!(endless.lifted().status(), Status::Failing);
-    assert_eq!(endless.cleared().status(), Status::Healthy);
+    assert_eq!(endless.cleared().status(), Status::Pending);
     // A forced poll that fails leaves a person's word alone; one that succeeds heals.
     source.health = endless;
     source.poll_now(&failed(Gone));

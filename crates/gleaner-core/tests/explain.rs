@@ -116,7 +116,7 @@ fn a_person_did_it() {
 fn a_suspect() {
     use gleaner_core::suspect::{Reason, Suspected};
     let policy = Policy::builtin("standard", Knobs::default()).unwrap();
-    let health = Health { last_success_at: Some(start()), ..Health::new() };
+    let health = Health { last_success_at: Some(start()), ..Health::default() };
     let at = Situation {
         health: &health,
         hints: &Hints::NONE,
@@ -150,7 +150,7 @@ fn a_suspect() {
 
 #[test]
 fn a_dead_feed_with_a_proposal() {
-    use gleaner_core::elsewhere::Proposal;
+    use gleaner_core::elsewhere::{Proposal, ProposalReason};
     let policy = Policy::builtin("standard", Knobs::default()).unwrap();
     let health = Health::new();
     let at = Situation {
@@ -161,7 +161,8 @@ fn a_dead_feed_with_a_proposal() {
         policy: &policy,
     };
     let url = "https://a.example/new.xml".to_owned();
-    let proposal = Proposal { url: url.clone(), title: Some("News".into()), since: start() };
+    let reason = ProposalReason::Advertised;
+    let proposal = Proposal { url: url.clone(), title: Some("News".into()), since: start(), reason };
     let told = explain(&at, None, &[], Around::default(), start()).proposing(Some(&proposal));
     assert_eq!(told.proposal, Some(url));
     assert_eq!(
@@ -170,5 +171,48 @@ fn a_dead_feed_with_a_proposal() {
             "Its site now advertises https://a.example/new.xml (\"News\"). If that is its feed now, use it: its posts \
           and its history stay."
         ]
+    );
+    let proposal = Proposal { reason: ProposalReason::Redirected, ..proposal };
+    let told = explain(&at, None, &[], Around::default(), start()).proposing(Some(&proposal));
+    assert!(
+        told.notices[0]
+            .starts_with("It is redirected for good to https://a.example/new.xml. It has credentials")
+    );
+}
+
+#[test]
+fn article_pages_and_moves() {
+    use gleaner_core::follow::PageCounts;
+    let policy = Policy::builtin("standard", Knobs::default()).unwrap();
+    let health = Health::new();
+    let at = Situation {
+        health: &health,
+        hints: &Hints::NONE,
+        host: &HostState::default(),
+        interval: Span::from_mins(30),
+        policy: &policy,
+    };
+    let plain = || explain(&at, None, &[], Around::default(), start());
+    assert_eq!(plain().with_pages(PageCounts::default(), None), plain(), "most sources have none");
+    let pages = PageCounts { waiting: 1, failed: 2, given_up: 3 };
+    let told = plain().with_pages(pages, Some(("https://a.example/1", "403 Forbidden")));
+    assert_eq!(
+        told.notices,
+        [
+            "Article pages: 1 waiting, 2 failed and tried again, 3 given up. The latest failure: https://a.example/1: \
+          403 Forbidden."
+        ]
+    );
+    assert_eq!(told.changes.len(), plain().changes.len() + 2);
+    let told = plain().moved(start(), "https://a.example/old", "https://a.example/new", "a redirect");
+    assert_eq!(
+        told.notices,
+        ["Moved on 2026-11-15 08:00 UTC from https://a.example/old to https://a.example/new: a redirect."]
+    );
+    let told = plain().cannot_move("https://a.example/new", 7);
+    assert!(
+        told.notices[0].contains("which source 7 of the same collection has already"),
+        "{:?}",
+        told.notices
     );
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use gleaner_core::health::{Decision, Failing, Health, KindSet, PermanentRun, Status, decide, rederive};
+use gleaner_core::health::{Decision, Failing, Health, Status, decide, rederive};
 use gleaner_core::outcome::ErrorKind::{Internal, Network, NotFound};
 use gleaner_core::outcome::{Cause, Class, ErrorKind, Failure, Level, Outcome};
 use gleaner_core::overlay::{PolicyOverlay, build};
@@ -79,11 +79,12 @@ prop_compose! {
         spans in prop::array::uniform6(config_span()),
         shares in prop::array::uniform2(0.001..10.0_f64),
         exempt_lifts in any::<bool>(),
+        judged in any::<bool>(),
     ) -> Policy {
         let [max_backoff, young_cap, young, cap, dormant_after, dormant_every] = spans;
         let [share_permanent, share_transient] = shares;
         let age = Age { share_permanent, share_transient, young_cap, young, cap, dormant_after, dormant_every };
-        Policy { name: "any".into(), rules: rules.try_into().unwrap(), max_backoff, age, exempt_lifts }
+        Policy { name: "any".into(), rules: rules.try_into().unwrap(), max_backoff, age, exempt_lifts, judged }
     }
 }
 
@@ -101,7 +102,7 @@ prop_compose! {
     ) -> Hints {
         let [max_age, expires, ttl, update_period] = spans;
         let oldest_entry = oldest.map(Time::from_millis);
-        Hints { max_age, expires, ttl, update_period, skip_hours, skip_days, oldest_entry, rhythm: None }
+        Hints { max_age, expires, ttl, update_period, skip_hours, skip_days, oldest_entry, ..Hints::NONE }
     }
 }
 
@@ -114,18 +115,10 @@ fn any_step() -> impl Strategy<Value = (i64, Outcome, f64)> {
 
 /// A source that has counted for ages.
 fn worn(count: u32) -> Health {
-    let run = PermanentRun { count, since: start(), kinds: KindSet::default().with(NotFound) };
-    let row = Failing {
-        count,
-        since: start(),
-        kind: NotFound,
-        status: Some(404),
-        message: "404 Not Found".into(),
-        kind_run: count,
-        kind_since: start(),
-        permanent: Some(run),
-    };
-    Health { failing: Some(row), last_polled_at: Some(start()), ..Health::new() }
+    let message = "404 Not Found".into();
+    let failure = Failure { kind: NotFound, status: Some(404), message, retry_after: None };
+    let row = Failing::repeated(&failure, count, start());
+    Health { failing: Some(row), last_polled_at: Some(start()), ..Health::default() }
 }
 
 proptest! {
@@ -228,9 +221,12 @@ fn keeps_its_promises(
             let row = health.failing.as_ref().unwrap();
             let before = at.health.failing.as_ref().map_or(0, |row| row.count);
             prop_assert_eq!((row.kind, row.count), (failure.kind, before.saturating_add(1)));
-            prop_assert!(row.kind_run >= 1 && row.kind_run <= row.count);
-            prop_assert!(row.since <= now && row.kind_since <= now);
-            prop_assert_eq!(row.permanent.is_some(), failure.kind.class() == Some(Class::Permanent));
+            let run = row.counted.as_ref().unwrap();
+            prop_assert_eq!((run.kind, run.count, run.since), (row.kind, row.count, row.since), "all count");
+            prop_assert!(run.kind_run >= 1 && run.kind_run <= run.count);
+            prop_assert!(run.since <= now && run.kind_since <= now);
+            prop_assert_eq!(run.permanent.is_some(), failure.kind.class() == Some(Class::Permanent));
+            prop_assert!(!matches!(health.status(), Status::Healthy | Status::Pending));
         }
         _ => {
             // A success always heals; only a person enables.

@@ -168,16 +168,9 @@ fn a_server_that_named_a_time_is_left_alone_until_then() {
 
 #[test]
 fn a_row_of_failures_may_be_older_than_the_history() {
-    let row = Failing {
-        count: 60,
-        since: at(-30.0 * 24.0),
-        kind: NotFound,
-        status: Some(404),
-        message: "404 Not Found".into(),
-        kind_run: 60,
-        kind_since: at(-30.0 * 24.0),
-        permanent: None,
-    };
+    let message = "404 Not Found".into();
+    let failure = Failure { kind: NotFound, status: Some(404), message, retry_after: None };
+    let row = Failing::repeated(&failure, 60, at(-30.0 * 24.0));
     let health = Health { failing: Some(row), last_polled_at: Some(at(2.0)), ..Health::new() };
     let history = [poll(2.0, failed(NotFound), Some("age"))];
     let replayed = with(&health, &history, "standard", "standard");

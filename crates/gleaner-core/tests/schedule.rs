@@ -13,7 +13,8 @@ fn start() -> Time {
 
 fn check(interval: Span, hints: Hints, expected: Span, why: Why) {
     let policy = Policy::builtin("standard", Knobs::default()).unwrap();
-    let health = Health { last_polled_at: Some(start()), last_success_at: Some(start()), ..Health::new() };
+    let health =
+        Health { last_polled_at: Some(start()), last_success_at: Some(start()), ..Health::default() };
     let host = HostState::default();
     let at = Situation { health: &health, hints: &hints, host: &host, interval, policy: &policy };
     let next = next_poll(&at, start(), Jitter::new(0.5)).unwrap();

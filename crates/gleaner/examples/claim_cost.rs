@@ -52,13 +52,7 @@ pub(crate) async fn measure(
 ) -> Result<Duration, gleaner::store::StoreError> {
     let mut times = Vec::with_capacity(rounds);
     for n in 0..rounds {
-        let request = ClaimRequest {
-            now: round(n as u64),
-            lease: Span::from_days(300),
-            owner: "measure".into(),
-            hosts: 100,
-            per_host: 50,
-        };
+        let request = ClaimRequest::all(round(n as u64), Span::from_days(300), "measure", 100, 50);
         let (mut found, mut leases) = (0, Vec::new());
         let begin = Instant::now();
         loop {

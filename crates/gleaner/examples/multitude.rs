@@ -72,20 +72,20 @@ fn rows(wanted: &Wanted) -> Vec<String> {
         format!(
             "INSERT INTO sources (id, collection_id, url, canonical_url, kind, full_content, backfill, ignore_robots, \
              version, created_at, updated_at) SELECT n, 1, 'https://h' || (n + 2) / 3 || '.example/' || n, \
-             'h' || (n + 2) / 3 || '.example/' || n, 'feed', false, true, false, 1, {old}, {old} \
+             'h' || (n + 2) / 3 || '.example/' || n, 'feed', false, 'all', false, 1, {old}, {old} \
              FROM generate_series(1::bigint, {sources}) n"
         ),
         format!(
             "INSERT INTO source_state (source_id, host_id, fence, next_poll_at, status, enabled, consecutive_failures, \
-             kind_run, permanent_run, quarantined_by_hand) SELECT n, (n + 2) / 3, 0, \
+             quarantined_by_hand, awaiting_poll) SELECT n, (n + 2) / 3, 0, \
              CASE WHEN n % 3 = 1 AND (n + 2) / 3 % {every} = 0 AND (n + 2) / 3 / {every} <= {due} \
              THEN {at} - (n + 2) / 3 % 60000 ELSE {later} + n END, \
-             CASE WHEN n % 100 = 0 THEN 'failing' ELSE 'healthy' END, true, 0, 0, 0, false \
+             CASE WHEN n % 100 = 0 THEN 'failing' ELSE 'healthy' END, true, 0, false, false \
              FROM generate_series(1::bigint, {sources}) n"
         ),
         format!(
-            "INSERT INTO posts (source_id, guid, content_hash, created_at, updated_at, body) SELECT n % {sources} + 1, n, \
-             decode(md5(n::text) || md5((-n)::text), 'hex'), {old} + n * 5184, {old} + n * 5184, 'A post of ' || n \
+            "INSERT INTO posts (source_id, guid, content_hash, entry_key, created_at, updated_at, body) \
+             SELECT n % {sources} + 1, n, decode(md5(n::text) || md5((-n)::text), 'hex'), n, {old} + n * 5184, {old} + n * 5184, 'A post of ' || n \
              FROM generate_series(1::bigint, {posts}) n"
         ),
         "SET session_replication_role = DEFAULT".to_owned(),
@@ -118,7 +118,7 @@ async fn claims(wanted: &Wanted) -> Result<(Duration, usize), Failed> {
 }
 
 async fn claim_all(store: std::sync::Arc<dyn Store>, owner: String) -> Result<Vec<i64>, Failed> {
-    let request = ClaimRequest { now: now(), lease: Span::from_hours(1), owner, hosts: 100, per_host: 50 };
+    let request = ClaimRequest::all(now(), Span::from_hours(1), owner, 100, 50);
     let mut hosts = Vec::new();
     loop {
         let claims = store.claim(&request).await?;
@@ -139,6 +139,7 @@ fn cleanup() -> Cleanup {
         polls_before: old,
         polls_per_source: 500,
         activity_before: old,
+        pages_before: old,
         events_before: old,
         audit_before: old,
         batch: STEP,

@@ -23,9 +23,9 @@
     upload.hidden = false;
     said.textContent = `Sending ${file.name}…`;
     bar.value = 0;
-    const into = document.getElementById('into').value;
+    const into = document.getElementById('into').value, backfill = document.getElementById('backfill').value;
     const request = new XMLHttpRequest();
-    request.open('POST', `/import?name=${encodeURIComponent(file.name)}&collection=${encodeURIComponent(into)}`);
+    request.open('POST', `/import?name=${encodeURIComponent(file.name)}&collection=${encodeURIComponent(into)}&backfill=${encodeURIComponent(backfill)}`);
     request.setRequestHeader('Content-Type', 'application/octet-stream');
     request.setRequestHeader('X-Form-Token', card.dataset.token);
     request.upload.onprogress = event => { if (event.lengthComputable) bar.value = event.loaded / event.total; };

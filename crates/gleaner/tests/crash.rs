@@ -108,8 +108,7 @@ async fn commit_for_ever(url: &str) {
     let mut now = start() + Span::from_days(365 * kill);
     loop {
         now = now + Span::from_hours(1);
-        let request =
-            ClaimRequest { now, lease: Span::from_mins(1), owner: "child".into(), hosts: 100, per_host: 10 };
+        let request = ClaimRequest::all(now, Span::from_mins(1), "child", 100, 10);
         let claims = store.claim(&request).await.unwrap();
         let commits: Vec<Commit> = claims.iter().map(|claim| commit(claim, now)).collect();
         println!("begin");
@@ -124,14 +123,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
     let new = (0..POSTS).map(|n| {
         let text = format!("{n} of {} at {now}", source.id);
         let content_hash = content_hash(None, None, &text);
-        let seen = Seen {
-            key: guid_key(&text),
-            link: None,
-            raw: 0,
-            content: content_hash.key(),
-            post_id: None,
-            absent_since: None,
-        };
+        let seen = Seen { key: guid_key(&text), content: Some(content_hash.key()), ..Seen::default() };
         let raw_content = Some(text.repeat(50));
         let post = NewPost {
             guid: text.clone(),
@@ -150,7 +142,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
         source_id: source.id,
         fence: source.fence,
         was: source.health.clone(),
-        health: Health { last_polled_at: Some(now), last_success_at: Some(now), ..Health::new() },
+        health: Health { last_polled_at: Some(now), last_success_at: Some(now), ..Health::default() },
         next_poll_at: Some(now + Span::from_mins(30)),
         host_hold_until: None,
         moved: None,
@@ -160,6 +152,8 @@ fn commit(claim: &Claim, now: Time) -> Commit {
         new: new.collect(),
         changed: Vec::new(),
         remember: Vec::new(),
+        copies: Vec::new(),
+        unique_text: false,
         vanished: Vec::new(),
         articles: Vec::new(),
         poll: PollRecord {
@@ -173,6 +167,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
             note: None,
             rule: None,
             excused: None,
+            excused_by: None,
         },
         events: Vec::new(),
         sequel: None,

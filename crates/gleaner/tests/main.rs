@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod api;
+mod attack;
 mod book;
 mod browser;
 mod claim_cost;
@@ -15,6 +16,7 @@ mod fetch;
 mod hostile;
 #[cfg(feature = "test-faults")]
 mod kill;
+mod ledger;
 mod links;
 mod long_run;
 mod readme;

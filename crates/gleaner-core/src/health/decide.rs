@@ -12,10 +12,12 @@ use crate::time::{Jitter, Span, Time};
 /// What follows from a poll that ended at `now`.
 pub fn decide(at: &Situation<'_>, outcome: &Outcome, now: Time, jitter: Jitter) -> Decision {
     let hold_until = outcome.retry_after().map(|span| now + span.min(schedule::LONGEST_HOLD));
-    let health = Health { hold_until, last_polled_at: Some(now), ..at.health.clone() };
+    let internal = outcome.failure().is_some_and(|failure| failure.kind == ErrorKind::Internal);
+    let awaiting_poll = at.health.awaiting_poll && internal;
+    let health = Health { hold_until, last_polled_at: Some(now), awaiting_poll, ..at.health.clone() };
     match outcome {
         Outcome::Fetched { .. } | Outcome::NotModified { .. } => succeeded(at, health, now, jitter),
-        Outcome::Failed(failure) if failure.kind == ErrorKind::Internal => our_fault(at, health, now),
+        Outcome::Failed(_) if internal => our_fault(at, health, now),
         Outcome::Failed(failure) => failed(at, health, failure, now, jitter),
     }
 }
@@ -89,7 +91,7 @@ fn failed(at: &Situation<'_>, mut health: Health, failure: &Failure, now: Time, 
         }
         (None, _, None) => {}
     }
-    if at.health.status() == Status::Healthy && events.is_empty() {
+    if matches!(at.health.status(), Status::Healthy | Status::Pending) && events.is_empty() {
         events.push(StatusEvent { kind: StatusEventKind::Failing, reason: row.message.clone() });
     }
     let dormant_before = at.health.failing.as_ref().zip(at.health.last_polled_at);
@@ -121,9 +123,10 @@ fn settle(at: &Situation<'_>, health: &mut Health, now: Time, jitter: Jitter) ->
 
 /// `Auto-disabled after 5 consecutive 404 errors`; where kinds mix, `… permanent errors (404, DNS)`.
 fn disabled_reason(row: &Failing) -> String {
-    let (count, kinds) = match row.permanent {
-        Some(run) if run.count >= row.kind_run => (run.count, run.kinds),
-        _ => (row.count, KindSet::default().with(row.kind)),
+    let counted = row.counted.as_ref();
+    let (count, kinds) = match counted.and_then(|run| Some((run.kind_run, run.permanent?))) {
+        Some((kind_run, run)) if run.count >= kind_run => (run.count, run.kinds),
+        _ => (counted.map_or(row.count, |run| run.count), KindSet::default().with(row.kind)),
     };
     let labels = kinds.labels();
     if kinds.iter().count() > 1 {
@@ -146,7 +149,8 @@ pub fn rederive(at: &Situation<'_>, now: Time, jitter: Jitter) -> Decision {
         let aside = at.policy.rule(row.kind).aside.filter(|aside| aside.then != Then::Disable);
         let reached = aside.filter(|aside| row.reaches(aside, polled_at));
         // A row of mixed kinds may have been set aside by one that is not the latest; then the quarantine stays.
-        let outlasts = row.kind_run < row.count && (aside.is_some() || !at.policy.exempt_lifts);
+        let mixed = row.counted.as_ref().is_none_or(|run| run.kind_run < run.count);
+        let outlasts = mixed && (aside.is_some() || !at.policy.exempt_lifts);
         match (&health.quarantine, reached) {
             (Some(_), None) if !outlasts => health.quarantine = None,
             (None, Some(aside)) => {

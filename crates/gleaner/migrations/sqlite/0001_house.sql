@@ -49,9 +49,11 @@ CREATE TABLE hosts (
     -- Its latest success, and of which source.
     served_at   BIGINT,
     served_id   BIGINT,
+    -- Its latest poll was answered within seconds; any other host may not take all places of a worker.
+    quick       BOOLEAN NOT NULL DEFAULT FALSE,
     UNIQUE (name, slot)
 );
-CREATE INDEX hosts_due ON hosts (next_due) WHERE next_due IS NOT NULL;
+CREATE INDEX hosts_due ON hosts (quick, next_due) WHERE next_due IS NOT NULL;
 
 -- What a person said. What gleaner learned is in source_state, which every poll writes and few indexes cover.
 CREATE TABLE sources (
@@ -66,9 +68,10 @@ CREATE TABLE sources (
     article_selector      TEXT,
     ignore_selector       TEXT,
     full_content          BOOLEAN NOT NULL,
-    backfill              BOOLEAN NOT NULL,
+    backfill              TEXT    NOT NULL,
     ignore_robots         BOOLEAN NOT NULL,
     policy                TEXT,
+    duplicates            TEXT,
     secret                BLOB,
     version               BIGINT  NOT NULL,
     created_at            BIGINT  NOT NULL,
@@ -96,11 +99,10 @@ CREATE TABLE source_state (
     last_error_cause     TEXT,
     last_error           TEXT,
     last_status_code     BIGINT,
-    kind_run             BIGINT  NOT NULL,
-    kind_since           BIGINT,
-    permanent_run        BIGINT  NOT NULL,
-    permanent_since      BIGINT,
-    permanent_kinds      TEXT,
+    -- The host incident or network outage that excuses the latest failure; none: it counts, or there is none.
+    excused_by           TEXT,
+    -- The failures of the row that count, as JSON; none: all were excused, or there are none.
+    counted_run          TEXT,
     quarantined_at       BIGINT,
     quarantine_reason    TEXT,
     quarantined_by_hand  BOOLEAN NOT NULL,
@@ -108,6 +110,8 @@ CREATE TABLE source_state (
     hold_until           BIGINT,
     last_polled_at       BIGINT,
     last_success_at      BIGINT,
+    -- No poll has finished since the source was created, a person enabled it or its URL was changed.
+    awaiting_poll        BOOLEAN NOT NULL,
     etag                 BLOB,
     last_modified        BLOB,
     body_hash            BIGINT,
@@ -120,13 +124,20 @@ CREATE TABLE source_state (
     habit_class          BIGINT,
     quiet_poll_id        BIGINT,
     suspect              TEXT,
+    -- Article pages by state, and how many of the latest failed in a row. What follows from that is kept apart from suspect,
+    -- so that an index that can be read does not end it.
+    pages_waiting        BIGINT  NOT NULL DEFAULT 0,
+    pages_failed         BIGINT  NOT NULL DEFAULT 0,
+    pages_given_up       BIGINT  NOT NULL DEFAULT 0,
+    pages_failed_run     BIGINT  NOT NULL DEFAULT 0,
+    pages_suspect        TEXT,
     -- Of a dead feed: when its site was looked at, and what that advertises, as JSON.
     elsewhere            TEXT
 );
 CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
 CREATE INDEX source_state_status ON source_state (status, source_id);
 -- Those that answer and yet seem to be wrong, which are few.
-CREATE INDEX source_state_suspect ON source_state (source_id) WHERE suspect IS NOT NULL;
+CREATE INDEX source_state_suspect ON source_state (source_id) WHERE suspect IS NOT NULL OR pages_suspect IS NOT NULL;
 -- How many sources of each class share what the interval auto may ask.
 CREATE INDEX source_state_habit ON source_state (habit_class, status) WHERE habit_class IS NOT NULL;
 
@@ -141,12 +152,19 @@ CREATE TABLE posts (
     content_hash BLOB    NOT NULL,
     revision     BIGINT  NOT NULL DEFAULT 1,
     linked       BOOLEAN NOT NULL DEFAULT FALSE,
+    -- The key in seen of the entry that it was made from.
+    entry_key    BIGINT  NOT NULL,
+    -- Whether no other such post of its source may have the same text.
+    unique_text  BOOLEAN NOT NULL DEFAULT FALSE,
     created_at   BIGINT  NOT NULL,
     updated_at   BIGINT  NOT NULL,
     body         TEXT    NOT NULL,
     raw_content  TEXT,
-    UNIQUE (source_id, content_hash)
+    -- Its text is that of its page, not what the feed says.
+    from_page    BOOLEAN NOT NULL DEFAULT FALSE,
+    UNIQUE (source_id, entry_key)
 );
+CREATE UNIQUE INDEX posts_unique_text ON posts (source_id, content_hash) WHERE unique_text;
 -- Clean-up looks only at what it may delete.
 CREATE INDEX posts_unlinked ON posts (created_at) WHERE NOT linked;
 
@@ -156,7 +174,9 @@ CREATE TABLE seen (
     entry_key    BIGINT NOT NULL,
     link         BIGINT,
     raw          BIGINT NOT NULL,
-    content      BIGINT NOT NULL,
+    title        BIGINT,
+    content      BIGINT,
+    published_at BIGINT,
     post_id      BIGINT,
     absent_since BIGINT,
     PRIMARY KEY (source_id, entry_key)
@@ -183,7 +203,14 @@ CREATE TABLE polls (
     note          TEXT,
     rule          TEXT,
     -- Why the failure does not count against the source, where it does not.
-    excused       TEXT
+    excused       TEXT,
+    -- The id of the host incident or network outage.
+    excused_by    TEXT,
+    -- Article pages that the poll queued, and what came of them.
+    pages          BIGINT NOT NULL DEFAULT 0,
+    pages_fetched  BIGINT NOT NULL DEFAULT 0,
+    pages_failed   BIGINT NOT NULL DEFAULT 0,
+    pages_given_up BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX polls_source ON polls (source_id, id);
 
@@ -217,7 +244,7 @@ CREATE TABLE article_posts (
 ) WITHOUT ROWID;
 CREATE INDEX article_posts_post ON article_posts (post_id);
 
--- Pages still to be fetched for a source's entries, as work of the page's own host.
+-- Pages still to be fetched for a source's entries, as work of the page's own host, and those that were given up.
 CREATE TABLE article_work (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     source_id   BIGINT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
@@ -225,13 +252,19 @@ CREATE TABLE article_work (
     entry_key   BIGINT NOT NULL,
     url         TEXT   NOT NULL,
     draft       TEXT   NOT NULL,
+    -- waiting or given_up.
+    state       TEXT   NOT NULL DEFAULT 'waiting',
     tries       BIGINT NOT NULL,
-    next_try_at BIGINT NOT NULL,
+    next_try_at BIGINT,
     last_error  TEXT,
+    failed_at   BIGINT,
+    -- The poll that queued it, whose row may be gone.
+    poll_id     BIGINT,
     created_at  BIGINT NOT NULL,
     UNIQUE (source_id, entry_key)
 );
-CREATE INDEX article_work_due ON article_work (host_id, next_try_at);
+CREATE INDEX article_work_due ON article_work (host_id, next_try_at) WHERE next_try_at IS NOT NULL;
+CREATE INDEX article_work_given_up ON article_work (failed_at) WHERE state = 'given_up';
 
 -- seq is given after the commit, by one dispatcher: ids commit out of order, and a resumed stream would skip.
 CREATE TABLE outbox (

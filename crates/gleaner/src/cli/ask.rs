@@ -37,10 +37,12 @@ pub(super) fn new_password(user: &str) -> Result<Secret, Failure> {
     Ok(password)
 }
 
-/// Whether somebody is sure; where nobody can be asked, whoever wrote the script was.
+/// Whether somebody is sure. Refuses where nobody can be asked: a script says `--yes`.
 pub(super) fn sure(question: &str) -> Result<bool, Failure> {
     if !somebody() {
-        return Ok(true);
+        let message =
+            format!("{question} There is no terminal to ask on; add --yes to do it. Nothing was done.");
+        return Err(Failure::Usage(message));
     }
     let terminal = Term::stderr();
     terminal.write_str(&format!("{question} [y/N] ")).map_err(Failure::Input)?;

@@ -45,7 +45,7 @@ pub(super) struct Client {
 }
 
 enum Way {
-    Local(Router, Arc<Service>),
+    Local(Router, Arc<Service>, Actor),
     Remote(Remote),
 }
 
@@ -66,8 +66,8 @@ impl Client {
 
     fn with(service: Service, actor: Actor) -> Self {
         let (base, service) = (base(service.config()), Arc::new(service));
-        let router = web::local(&Web { service: Arc::clone(&service) }, actor);
-        Self { way: Way::Local(router, service), base }
+        let router = web::local(&Web { service: Arc::clone(&service) }, actor.clone());
+        Self { way: Way::Local(router, service, actor), base }
     }
 
     /// Over HTTP, to a gleaner that runs there.
@@ -89,11 +89,19 @@ impl Client {
         }
     }
 
+    /// The service in this process, and who uses it; none with `--server`.
+    pub(super) const fn in_process(&self) -> Option<(&Arc<Service>, &Actor)> {
+        match &self.way {
+            Way::Local(_, service, actor) => Some((service, actor)),
+            Way::Remote(_) => None,
+        }
+    }
+
     /// Does what a server does all the time, and where there is none nobody does: events get their order, posts are
     /// found by their words.
     pub(super) async fn catch_up(&self) -> Result<(), Failure> {
         match &self.way {
-            Way::Local(_, service) => Ok(service.catch_up().await?),
+            Way::Local(_, service, _) => Ok(service.catch_up().await?),
             Way::Remote(_) => Ok(()),
         }
     }
@@ -133,7 +141,7 @@ impl Client {
     pub(super) async fn bytes(&self, method: Method, path: &str, sent: Sent) -> Result<Bytes, Failure> {
         let path = format!("/api/v1{path}");
         let (status, body) = match &self.way {
-            Way::Local(router, _) => local(router.clone(), method, &path, sent).await?,
+            Way::Local(router, ..) => local(router.clone(), method, &path, sent).await?,
             Way::Remote(remote) => remote.ask(method, &path, sent).await?,
         };
         if (200..300).contains(&status) { Ok(body) } else { Err(Failure::of_answer(status, &body)) }
@@ -186,6 +194,11 @@ impl Pages<'_> {
     pub(super) fn of(mut self, size: usize) -> Self {
         self.size = size.clamp(1, PAGE);
         self
+    }
+
+    /// Whether there are further pages.
+    pub(super) const fn has_more(&self) -> bool {
+        self.more
     }
 
     /// The next page; none after the last.

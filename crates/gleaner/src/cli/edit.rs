@@ -36,6 +36,10 @@ pub(super) struct Args {
     /// The policy it goes by, or default
     #[arg(long)]
     policy: Option<String>,
+    /// Which of its entries are duplicates and not stored: entry (copies of an entry), content (whatever has the text of
+    /// another), or default
+    #[arg(long, value_name = "RULE")]
+    duplicates: Option<String>,
     /// Which links of a watchlist are followed; empty: those that look like articles
     #[arg(long, value_name = "CSS")]
     article_selector: Option<String>,
@@ -93,6 +97,7 @@ fn fields(args: &Args) -> Result<Map<String, Value>, Failure> {
         ("poll_interval_minutes", number("--interval", &args.interval)?),
         ("poll_delay_seconds", number("--delay", &args.delay)?),
         ("policy", or_usual(&args.policy)),
+        ("duplicates", or_usual(&args.duplicates)),
         ("article_selector", words(&args.article_selector)),
         ("ignore_selector", words(&args.ignore_selector)),
         ("full_content", args.full_content.map(Value::from)),

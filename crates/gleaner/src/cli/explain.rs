@@ -35,9 +35,11 @@ pub(super) async fn show(args: &Args, context: &mut Context<'_>) -> Result<(), F
         source.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
     let known =
         |field: &String| !source[field.as_str()].is_null() && !source[field.as_str()].eq(&Value::from(""));
+    // Most sources have no article pages.
+    let counts_nothing = |field: &String| field.starts_with("pages_") && source[field.as_str()] == 0;
     let lines: Vec<Vec<String>> = fields
         .iter()
-        .filter(|field| known(field))
+        .filter(|field| known(field) && !counts_nothing(field))
         .map(|field| {
             let value = match field.as_str() {
                 "suspect" => {
@@ -62,13 +64,28 @@ pub(super) async fn show(args: &Args, context: &mut Context<'_>) -> Result<(), F
 /// A poll of the history.
 pub(super) fn poll_row(poll: &Value) -> Vec<String> {
     let what = match (text(poll, "error").as_str(), poll["excused"].as_str()) {
-        ("-", _) => text(poll, "note"),
-        (error, Some(_)) => format!("{error} (does not count)"),
+        ("-", _) => pages_and_note(poll),
+        (error, Some(_)) => match poll["excused_by"].as_str() {
+            Some(by) => format!("{error} (does not count: {by})"),
+            None => format!("{error} (does not count)"),
+        },
         (error, None) => error.to_owned(),
     };
     let numbers = ["new_posts", "updated_posts", "count"].map(|field| text(poll, field));
     [vec![when(poll, "last_at"), text(poll, "outcome")], numbers.to_vec(), vec![shortened(&what, 100)]]
         .concat()
+}
+
+/// What has come of a poll's article pages so far, and what else is noted of it.
+fn pages_and_note(poll: &Value) -> String {
+    let note = text(poll, "note");
+    if poll["pages"].as_i64().unwrap_or(0) == 0 {
+        return note;
+    }
+    let [pages, fetched, failed, given_up] =
+        ["pages", "pages_fetched", "pages_failed", "pages_given_up"].map(|field| text(poll, field));
+    let pages = format!("{pages} article pages: {fetched} fetched, {failed} failed, {given_up} given up");
+    if note == "-" { pages } else { format!("{pages}; {note}") }
 }
 
 /// Why a source is where it is.

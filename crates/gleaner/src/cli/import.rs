@@ -10,7 +10,7 @@ use super::client::{Sent, query};
 use super::show::{rows, text};
 use super::{Context, Failure, collection, progress};
 use crate::printable::escape_json;
-use crate::service::{Format, MAX_LIST_BYTES};
+use crate::service::{Backfill, Format, MAX_LIST_BYTES};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Import {
@@ -23,6 +23,9 @@ pub(super) struct Import {
     /// All into this collection, instead of one for each folder
     #[arg(long)]
     collection: Option<String>,
+    /// Existing entries that first polls store: none, recent (up to 10 of the newest within the maximum age) or all
+    #[arg(long, value_name = "WHICH", default_value = "recent")]
+    backfill: Backfill,
     /// For programs: JSON instead of words
     #[arg(long)]
     json: bool,
@@ -44,7 +47,7 @@ pub(super) struct Export {
 pub(super) async fn import(args: &Import, context: &mut Context<'_>) -> Result<(), Failure> {
     let sent = sent(&args.list)?;
     let client = context.client().await?;
-    let mut parameters = Vec::new();
+    let mut parameters = vec![("backfill", args.backfill.name().to_owned())];
     parameters.extend(args.format.map(|format| ("format", format.to_string())));
     if let Some(name) = &args.collection {
         parameters.push(("collection_id", collection::id_of(&client, name).await?.to_string()));
@@ -56,7 +59,7 @@ pub(super) async fn import(args: &Import, context: &mut Context<'_>) -> Result<(
     if args.json {
         context.json(&imported)?;
     } else {
-        tell(&imported, context)?;
+        tell(args, &imported, context)?;
     }
     match imported["bad"].as_u64() {
         None | Some(0) => Ok(()),
@@ -86,7 +89,7 @@ fn sent(list: &str) -> Result<Sent, Failure> {
     Ok(Sent::File("application/octet-stream", bytes.into()))
 }
 
-fn tell(imported: &Value, context: &mut Context<'_>) -> Result<(), Failure> {
+fn tell(args: &Import, imported: &Value, context: &mut Context<'_>) -> Result<(), Failure> {
     let report = imported["report"].as_array().map(Vec::as_slice).unwrap_or_default();
     if !report.is_empty() {
         let row = |line: &Value| vec![text(line, "line"), text(line, "url"), text(line, "message")];
@@ -100,7 +103,16 @@ fn tell(imported: &Value, context: &mut Context<'_>) -> Result<(), Failure> {
         n => format!("; made {n} collections"),
     };
     let (added, there, bad) = (told("added"), told("duplicates"), told("bad"));
-    Ok(writeln!(context.out, "added {added}, {there} were there already, {bad} are bad{made}")?)
+    writeln!(context.out, "added {added}, {there} were there already, {bad} are bad{made}")?;
+    if added > 0 {
+        let minutes = told("first_polls_within_seconds").div_ceil(60);
+        let stores = args.backfill.description();
+        writeln!(
+            context.out,
+            "first polls within {minutes} minutes, by a running gleaner; they store {stores}"
+        )?;
+    }
+    Ok(())
 }
 
 pub(super) async fn export(args: &Export, context: &mut Context<'_>) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use super::{Context, Failure, collection};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Only these: disabled, quarantined, failing or healthy
+    /// Only these: disabled, quarantined, failing, pending or healthy
     #[arg(long)]
     status: Option<String>,
     /// Only these: feed, website, watchlist or x

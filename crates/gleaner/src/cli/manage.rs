@@ -34,7 +34,7 @@ pub(super) struct Remove {
     /// Sources, by id or URL
     #[arg(required = true)]
     sources: Vec<String>,
-    /// Do not ask first
+    /// Do not ask first; needed where there is no terminal
     #[arg(long)]
     yes: bool,
     /// For programs: a JSON object a line
@@ -82,8 +82,12 @@ pub(super) async fn disable(args: &Disable, context: &mut Context<'_>) -> Result
 
 pub(super) async fn remove(args: &Remove, context: &mut Context<'_>) -> Result<(), Failure> {
     let client = context.client().await?;
+    // A source that does not exist is noticed before anything is removed.
+    let mut sources = Vec::with_capacity(args.sources.len());
     for given in &args.sources {
-        let (id, url) = id_of(&client, given).await?;
+        sources.push(id_of(&client, given).await?);
+    }
+    for (id, url) in sources {
         if !args.yes && !ask::sure(&format!("Remove {url}, with all its posts?"))? {
             return Err(Failure::Failed(format!("{url} was not removed")));
         }

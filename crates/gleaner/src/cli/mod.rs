@@ -24,6 +24,7 @@ mod links;
 mod list;
 mod load;
 mod manage;
+mod pages;
 mod paint;
 mod policy;
 mod poll;
@@ -126,6 +127,8 @@ enum Command {
     Poll(poll::Args),
     /// List posts, or show one
     Posts(posts::Args),
+    /// List a source's article pages that wait, failed or were given up, or retry those
+    Pages(pages::Args),
     /// Explain why a source is where it is, and what would change it
     Explain(explain::Args),
     /// List what happened, or follow it as it happens
@@ -160,9 +163,16 @@ enum Command {
     Man(completions::Man),
 }
 
+/// How long threads have to end when all is done.
+const SHUTDOWN: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// Runs what waits for others.
 fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(work);
+    // What still runs on a thread of its own, such as the parsing of a page, is not waited for.
+    runtime.shutdown_timeout(SHUTDOWN);
+    done
 }
 
 /// The command line as clap knows it.
@@ -243,6 +253,7 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
         Command::Show(args) => explain::show(args, context).await,
         Command::Poll(args) => poll::run(args, context).await,
         Command::Posts(args) => posts::run(args, context).await,
+        Command::Pages(args) => pages::run(args, context).await,
         Command::Events(args) => events::run(args, context).await,
         Command::Workers(args) => workers::run(args, context).await,
         Command::Explain(args) => explain::explain(args, context).await,

@@ -139,6 +139,12 @@ fn notes(policy: &Policy) -> String {
     if policy.exempt_lifts {
         notes += "  A kind that is never set aside ends a quarantine that it meets.\n";
     }
+    notes += if policy.judged {
+        "  The cause of a failure is judged: what is the fault of a host or of the local network does not count, and\n  \
+         hosts that refuse are paced.\n"
+    } else {
+        "  The cause of a failure is not judged: every failure counts.\n"
+    };
     notes
 }
 

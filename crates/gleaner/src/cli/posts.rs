@@ -55,10 +55,11 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     }
     let most = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut pages = client.pages("/posts", &search).of(most);
-    let (mut told, mut table) = (0, Vec::new());
+    let (mut told, mut table, mut cut) = (0, Vec::new(), false);
     while told < most
         && let Some(page) = pages.next().await?
     {
+        cut = page.len() > most - told;
         let page = &page[..page.len().min(most - told)];
         told += page.len();
         if args.json {
@@ -70,7 +71,11 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     if args.json {
         return Ok(());
     }
-    context.list(false, &[], &["id", "source", "published", "title", "url"], table, "no posts")
+    context.list(false, &[], &["id", "source", "published", "title", "url"], table, "no posts")?;
+    if cut || pages.has_more() {
+        writeln!(context.out, "the newest {told}; --limit 0 lists all")?;
+    }
+    Ok(())
 }
 
 fn row(post: &Value) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::net::TcpListener;
@@ -12,6 +13,11 @@ use crate::config::{Loaded, Origin, Role};
 use crate::engine::Engine;
 use crate::service::Service;
 use crate::web::{self, Web};
+
+/// How long after it was told to stop the process ends, whatever is still under way. Service managers wait longer.
+const STOPS_WITHIN: Duration = Duration::from_secs(25);
+/// After so long nothing is waited for any more: what is left has a second to be given up in order.
+const WAITS: Duration = Duration::from_secs(23);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -34,6 +40,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
         context.loaded.config.serve.role = role;
     }
     crate::log::start(&context.loaded.config.log);
+    let told = stop();
     let service = Arc::new(context.service().await?);
     let config = &context.loaded.config;
     let role = config.serve.role;
@@ -66,7 +73,11 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     }
     notify(&[NotifyState::Ready]);
     let watched = tokio::spawn(watchdog(Arc::clone(&service), role));
-    let served = until_stopped(&service, Site { role, engine, listener }, stop()).await;
+    let stopped = async {
+        told.await;
+        end_in_any_case();
+    };
+    let served = until_stopped(&service, Site { role, engine, listener }, stopped).await;
     watched.abort();
     served?;
     tracing::info!("gleaner has stopped");
@@ -85,12 +96,19 @@ pub(super) async fn until_stopped(
     stop: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
     let Site { role, engine, listener } = site;
+    // Requests and streams end at once; events are numbered and sent until the last poll is recorded.
+    let (told, told_to_stop) = watch::channel(false);
     let (stopping, stopped) = watch::channel(false);
+    let stop = async {
+        stop.await;
+        notify(&[NotifyState::Stopping]);
+        told.send_replace(true);
+    };
     let web = Web { service: Arc::clone(service) };
     let answering = async {
         match listener {
-            Some(listener) if role.answers() => web::serve(listener, &web, until(stopped.clone())).await,
-            Some(listener) => web::serve_health(listener, &web, until(stopped.clone())).await,
+            Some(listener) if role.answers() => web::serve(listener, &web, until(told_to_stop.clone())).await,
+            Some(listener) => web::serve_health(listener, &web, until(told_to_stop.clone())).await,
             None => Ok(()),
         }
     };
@@ -109,11 +127,40 @@ pub(super) async fn until_stopped(
             Some(engine) => engine.run(stop).await,
             None => stop.await,
         }
-        notify(&[NotifyState::Stopping]);
         stopping.send_replace(true);
     };
-    let (answered, ..) = tokio::join!(answering, telling, sending, streaming, touching, polling);
-    Ok(answered?)
+    let all = async { tokio::join!(answering, telling, sending, streaming, touching, polling).0 };
+    let too_long = async {
+        until(told_to_stop.clone()).await;
+        tokio::time::sleep(WAITS).await;
+    };
+    tokio::select! {
+        answered = all => Ok(answered?),
+        () = too_long => {
+            tracing::warn!(
+                seconds = WAITS.as_secs(),
+                "stopping: what is still under way is given up; polls are due again when their leases run out"
+            );
+            Ok(())
+        }
+    }
+}
+
+/// Ends the process when its time to stop is over, or at once when it is told to stop again. It asks nothing of the
+/// runtime, which may have no thread left.
+fn end_in_any_case() {
+    let end = |why: &str| {
+        tracing::error!("stopping: {why}; the process ends now");
+        std::process::exit(1);
+    };
+    std::thread::spawn(move || {
+        std::thread::sleep(STOPS_WITHIN);
+        end("it has taken too long");
+    });
+    tokio::spawn(async move {
+        stop().await;
+        end("it was told a second time");
+    });
 }
 
 /// Tells the service manager, where there is one.
@@ -151,24 +198,33 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Ctrl-C, or what a service manager sends.
-pub(super) async fn stop() {
-    let interrupted = async {
+/// Ctrl-C, or what a service manager sends. It is listened for from here on, not only when it is waited for.
+pub(super) fn stop() -> impl Future<Output = ()> {
+    #[cfg(unix)]
+    let mut signals = {
+        use tokio::signal::unix::{SignalKind, signal};
+        [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok())
+    };
+    async move {
+        #[cfg(unix)]
+        {
+            let [interrupted, terminated] = &mut signals;
+            tokio::select! {
+                () = next(interrupted) => {}
+                () = next(terminated) => {}
+            }
+        }
+        #[cfg(not(unix))]
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-    };
-    #[cfg(unix)]
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    #[cfg(not(unix))]
-    let terminated = std::future::pending::<()>();
-    tokio::select! {
-        () = interrupted => {}
-        () = terminated => {}
+    }
+}
+
+#[cfg(unix)]
+async fn next(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }

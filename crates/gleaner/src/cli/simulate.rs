@@ -102,7 +102,7 @@ fn rows_of(args: &Args, policy: &Policy) -> Vec<Row> {
     let interval = Span::from_mins(args.interval.into());
     let row = |what: &str, rules: Judgement, auto: bool| Row {
         name: format!("{}{what}", policy.name),
-        setup: Setup { policy: policy.clone(), rules, interval, auto },
+        setup: Setup { policy: Policy { judged: true, ..policy.clone() }, rules, interval, auto },
     };
     let mut rows = vec![row("", Judgement::off(), false), row(", judged", judged, false)];
     if args.auto {

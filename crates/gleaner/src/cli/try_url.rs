@@ -11,6 +11,9 @@ use crate::service::{Trial, TrialEntry, TrialFeed, try_url};
 pub(super) struct Args {
     /// A feed, or a page that names one
     url: String,
+    /// As if it were added without what was published before now
+    #[arg(long)]
+    no_backfill: bool,
     /// For programs: JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -20,11 +23,12 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     // Only the server knows what it can reach; here it needs no database.
     let trial = match &context.server.url {
         Some(_) => {
-            let told = context.client().await?.post("/try", json!({ "url": args.url })).await?;
+            let asked = json!({ "url": args.url, "backfill": !args.no_backfill });
+            let told = context.client().await?.post("/try", asked).await?;
             let odd = |error| Failure::Failed(format!("the server's answer cannot be read: {error}"));
             serde_json::from_value(told).map_err(odd)?
         }
-        None => try_url(&context.loaded.config, &args.url).await?,
+        None => try_url(&context.loaded.config, &args.url, !args.no_backfill).await?,
     };
     if args.json {
         let text = serde_json::to_string_pretty(&trial).unwrap_or_default();

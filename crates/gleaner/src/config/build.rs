@@ -8,6 +8,7 @@ use gleaner_core::overlay::{self, PolicyError, PolicyOverlay};
 use gleaner_core::policy::{Knobs, Policy};
 use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
+use ipnet::IpNet;
 use toml::Value;
 
 use super::error::{ConfigError, ConfigErrors, Origin};
@@ -194,6 +195,7 @@ impl Reader<'_> {
             max_article_age: unlimited(self.span("source.max_article_age_days", DAY)?),
             keep_unlinked_posts: unlimited(self.span("source.keep_unlinked_posts_days", DAY)?),
             poll_interval: self.span("source.poll_interval_minutes", Span::from_mins(1))?,
+            duplicates: self.text("source.duplicates", |text| text.parse().ok())?,
             max_articles_per_poll: self.whole("source.max_articles_per_poll")?,
             keep_polls: self.span("source.keep_polls_days", DAY)?,
             keep_polls_per_source: self.whole("source.keep_polls_per_source")?,
@@ -242,11 +244,14 @@ impl Reader<'_> {
         Some(Judgement { rules, scope: self.text("judgement.scope", scope)? })
     }
 
+    fn networks(&mut self, key: &'static str) -> Option<Vec<IpNet>> {
+        let networks = self.value(key)?.as_array()?;
+        Some(networks.iter().filter_map(|item| parse::network(item.as_str()?)).collect())
+    }
+
     fn fetch(&mut self) -> Option<Fetch> {
         const SECOND: Span = Span::from_secs(1);
-        let networks = self.value("fetch.allow_private_networks")?.as_array()?;
-        let allow_private_networks =
-            networks.iter().filter_map(|item| parse::network(item.as_str()?)).collect();
+        let allow_private_networks = self.networks("fetch.allow_private_networks")?;
         Some(Fetch {
             timeout: self.span("fetch.timeout_seconds", SECOND)?,
             connect_timeout: self.span("fetch.connect_timeout_seconds", SECOND)?,
@@ -276,6 +281,9 @@ impl Reader<'_> {
             public_url: self.optional("api.public_url", parse::web_url),
             requests_per_minute: NonZeroU32::new(self.whole("api.requests_per_minute")?),
             max_connections: self.whole("api.max_connections")?,
+            max_connections_per_address: self.whole("api.max_connections_per_address")?,
+            max_streams: self.whole("api.max_streams")?,
+            trusted_proxies: self.networks("api.trusted_proxies")?,
             jwt_secret: self.optional("api.jwt_secret", parse::secret).map(Secret::new),
         })
     }

@@ -1,5 +1,6 @@
 //! Keys as they are written, and which setting they mean.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use gleaner_core::outcome::ErrorKind;
@@ -58,8 +59,48 @@ pub(super) fn meaning(key: &Key) -> Meaning {
             farthest = (matched, problem);
         }
     }
+    if let Some(own) = foreign(key)
+        && let Meaning::Setting(_, own) = meaning(&own)
+    {
+        let problem = format!("unknown key; gleaner calls it {own}");
+        return Meaning::Unknown { parts: key.0.len(), problem };
+    }
     let (parts, problem) = farthest;
     Meaning::Unknown { parts: parts + 1, problem: problem.unwrap_or_else(|| unknown(key)) }
+}
+
+/// `pollIntervalMinutes` as `poll_interval_minutes`; what is not in camel case stays as it is.
+pub fn snake_case(name: &str) -> Cow<'_, str> {
+    let is_camel = name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && name.bytes().any(|byte| byte.is_ascii_uppercase());
+    if !is_camel {
+        return Cow::Borrowed(name);
+    }
+    let mut snake = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    Cow::Owned(snake)
+}
+
+/// A key as other systems write it, by our spelling: without a leading `app`, with underscores. None where that is how it
+/// is written.
+fn foreign(key: &Key) -> Option<Key> {
+    let parts: Vec<String> = key.0.iter().map(|part| snake_case(part).replace('-', "_")).collect();
+    let parts = match parts.split_first() {
+        Some((first, rest)) if first == "app" && !rest.is_empty() => rest.to_vec(),
+        _ => parts,
+    };
+    Some(Key(parts)).filter(|own| own != key)
+}
+
+/// Whether a key is a section of another system's settings, whose keys are to be named one by one.
+pub(super) fn is_foreign_table(key: &Key) -> bool {
+    key.0 == ["app"] || foreign(key).is_some_and(|own| matches!(meaning(&own), Meaning::Table(_)))
 }
 
 /// How many parts of the key this setting's pattern matches, and what stopped it where that was a bad name.
@@ -178,6 +219,9 @@ mod tests {
         check("fetch/timeout", "2: unknown key; did you mean fetch.timeout_seconds?");
         check("fech", "1: unknown key; did you mean fetch?");
         check("policy", "1: unknown key; did you mean source.policy?");
+        check("app/source/max-failures", "3: unknown key; gleaner calls it source.max_failures");
+        check("app/source/max-backoff-hours", "3: unknown key; gleaner calls it source.max_backoff_hours");
+        check("source/maxArticleAgeDays", "2: unknown key; gleaner calls it source.max_article_age_days");
         check("source/zzz", "2: unknown key; `gleaner config` lists all that there are");
         check("log/level_file", "2: unknown key; did you mean log.level?");
         check(

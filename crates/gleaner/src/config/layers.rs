@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::dirs::Env;
 use super::error::{ConfigError, Origin};
-use super::key::{Key, Meaning, meaning};
+use super::key::{Key, Meaning, is_foreign_table, meaning};
 use super::settings::{SETTINGS, Secrecy, Setting, Takes};
 use super::{CONFIG_VARIABLE, ENV_PREFIX, secret};
 
@@ -153,7 +153,8 @@ impl Layer {
             let origin = Origin::File { path: file.path.clone(), line };
             match value.get_ref() {
                 DeValue::Table(inside)
-                    if !inside.is_empty() && matches!(meaning(&key), Meaning::Table(_)) =>
+                    if !inside.is_empty()
+                        && (matches!(meaning(&key), Meaning::Table(_)) || is_foreign_table(&key)) =>
                 {
                     self.walk(file, &key.0, inside);
                 }

@@ -27,10 +27,11 @@ pub mod settings;
 mod types;
 
 pub use error::{ConfigError, ConfigErrors, Origin, Warning};
-pub use key::Key;
+pub use key::{Key, snake_case};
 pub use layers::{File, Flag};
 pub use load::{Effective, Inputs, Loaded, ReadFile};
 pub use parse::StoreUrl;
+pub use types::registrable;
 pub use types::{
     Api, Config, Fetch, HostOverride, Log, LogFormat, LogLevel, Nats, Role, Serve, Source, Store, X,
 };

@@ -35,16 +35,23 @@ const FILE: &str = "\
 # win over it, and --set over both. `gleaner config check` says whether it is right; a running server must be restarted.
 ";
 
-/// The sections, in the table's order, and what they are about.
-const SECTIONS: [(&str, &str); 7] = [
+/// What each section is about; which sections there are, the table of settings says.
+const ABOUT: [(&str, &str); 10] = [
     ("source", "How sources are polled, and what is kept of them."),
     (
         "fetch",
         "How documents are fetched. One HTTP client fetches everything: feeds, pages, robots.txt, webhooks.",
     ),
+    (
+        "judgement",
+        "What is concluded from several failures together: whether a host or our own connection is down. Whether a source \
+         is judged by it is a property of its policy; see [policies](policies.md).",
+    ),
     ("store", "The database."),
     ("api", "The server: the API, the dashboard and output feeds."),
     ("x", "Timelines on X."),
+    ("serve", "What a process does, and how it shares the work with others; see [many machines](scale.md)."),
+    ("nats", "Events to a NATS server; see [many machines](scale.md)."),
     ("log", "What is written to standard error."),
     (
         "policies",
@@ -57,13 +64,30 @@ const SECTIONS: [(&str, &str); 7] = [
 /// The page of the book, as Markdown.
 pub fn page() -> String {
     let mut out = PAGE.to_owned();
-    for (section, about) in SECTIONS {
+    for section in sections() {
+        let about = about(section).unwrap_or_default();
         let _ = writeln!(out, "\n## `[{section}]`\n\n{about}");
         for setting in SETTINGS.iter().filter(|setting| setting.segments().next() == Some(section)) {
             describe(&mut out, setting);
         }
     }
     out
+}
+
+/// The sections of the table of settings, in its order.
+pub(super) fn sections() -> Vec<&'static str> {
+    let mut sections: Vec<&str> = Vec::new();
+    for section in SETTINGS.iter().filter_map(|setting| setting.segments().next()) {
+        if !sections.contains(&section) {
+            sections.push(section);
+        }
+    }
+    sections
+}
+
+/// What a section is about.
+pub(super) fn about(section: &str) -> Option<&'static str> {
+    ABOUT.iter().find(|(name, _)| *name == section).map(|(_, about)| *about)
 }
 
 fn describe(out: &mut String, setting: &Setting) {

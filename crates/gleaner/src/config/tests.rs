@@ -345,3 +345,17 @@ fn the_schedule_hash_follows_what_times_polls_and_nothing_else() {
     hashes.dedup();
     assert_eq!(hashes.len(), others.len() + 1);
 }
+
+#[test]
+fn the_reference_has_every_section_and_every_setting() {
+    let page = reference::page();
+    let headings: Vec<&str> = page.lines().filter(|line| line.starts_with('#')).collect();
+    for setting in SETTINGS {
+        let section = setting.key.split('.').next().unwrap();
+        assert!(headings.contains(&format!("## `[{section}]`").as_str()), "no section of {}", setting.key);
+        assert!(headings.contains(&format!("### `{}`", setting.key).as_str()), "{}", setting.key);
+        assert!(reference::about(section).is_some_and(|about| !about.is_empty()), "[{section}] says nothing");
+    }
+    let sections = reference::sections();
+    assert_eq!(headings.len(), 1 + sections.len() + SETTINGS.len(), "nothing twice, nothing else");
+}

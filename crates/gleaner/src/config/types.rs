@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use gleaner_core::overlay::{self, PolicyOverlay};
 use gleaner_core::policy::{Knobs, Policy};
-use gleaner_core::source::Kind;
+use gleaner_core::source::{Duplicates, Kind};
 use gleaner_core::time::Span;
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
@@ -56,6 +56,8 @@ pub struct Source {
     pub keep_unlinked_posts: Option<Span>,
     /// How often sources are polled that have no interval of their own.
     pub poll_interval: Span,
+    /// Which entries are duplicates, in sources that do not say.
+    pub duplicates: Duplicates,
     /// How many new links of a watchlist one poll follows at most.
     pub max_articles_per_poll: u32,
     /// How long the history of polls is kept.
@@ -145,8 +147,14 @@ pub struct Api {
     pub public_url: Option<Url>,
     /// How many requests one token may send in a minute; none: no limit.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// How many connections are open at most.
+    /// How many connections are open at most, streams of events not counted.
     pub max_connections: u32,
+    /// How many connections one address has at most.
+    pub max_connections_per_address: u32,
+    /// How many streams of events are open at most.
+    pub max_streams: u32,
+    /// Proxies whose word is taken for where a request comes from.
+    pub trusted_proxies: Vec<IpNet>,
     /// What access tokens are signed with.
     pub jwt_secret: Option<Secret>,
 }
@@ -268,6 +276,14 @@ impl Config {
         own.or_else(|| self.default_policy()).unwrap_or(&self.policies["standard"])
     }
 
+    /// Which entries of a source are duplicates: by its own rule, else by the default. A website is new whenever its text is.
+    pub fn duplicates(&self, kind: Kind, own: Option<Duplicates>) -> Duplicates {
+        match kind {
+            Kind::Website => Duplicates::Content,
+            Kind::Feed | Kind::Watchlist | Kind::X => own.unwrap_or(self.source.duplicates),
+        }
+    }
+
     /// A hash of all that times polls: the policy tables with their caps, which of them is the default, and the
     /// default interval. Where it differs from the one stored at the last start, next polls are computed anew.
     pub fn schedule_hash(&self) -> String {
@@ -306,7 +322,7 @@ impl Config {
 }
 
 /// The registrable domain of a host; an address, or a name without a dot, has none.
-fn registrable(host: &str) -> Option<&str> {
+pub fn registrable(host: &str) -> Option<&str> {
     let is_address = host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok();
     if is_address { None } else { psl::domain_str(host) }
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 
@@ -74,7 +75,7 @@ pub async fn add_all(service: &Service) -> Result<Vec<i64>, ServiceError> {
             interval: Interval::Minutes(player.interval),
             policy: player.policy.map(str::to_owned),
             full_content: player.part == Part::Teaser,
-            backfill: false,
+            backfill: Backfill::None,
             at_once: false,
             ..NewSource::new(player.kind(), player.url())
         };

@@ -1,35 +1,44 @@
 //! Pages of entries: queued by a poll, fetched as work of their own host, each committed by itself.
 //!
-//! A page that fails is tried again, and given up after the third time. Nothing of it is held against its source.
+//! A page that fails is tried again, and given up in the end; a person can retry it then. Nothing of it is held against
+//! its source, but a source all of whose latest pages failed is suspect.
 
+use std::time::Instant;
+
+use gleaner_core::classify::Fault;
 use gleaner_core::elsewhere::Advertised;
-use gleaner_core::follow::retry;
-use gleaner_core::identity::{Filter, Seen, believable};
+use gleaner_core::follow::{PageToFetch, retry, skipped_by_age};
+use gleaner_core::identity::{Filter, Skipped, believable};
 use gleaner_core::judgement::HostMemory;
-use gleaner_core::outcome::Failure;
+use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::post::{NewPost, content_hash};
-use gleaner_core::source::Kind;
+use gleaner_core::schedule::answered_quickly;
+use gleaner_core::source::{Duplicates, Kind};
+use gleaner_core::suspect::{Look, Sight, Wanted, look};
 use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
-use tokio::sync::SemaphorePermit;
 use url::Url;
 
 use super::attempt::{caught, filter, off_the_threads};
 use super::host::host_key;
 use super::poll::{Polled, Turn};
 use super::record::Shared;
-use super::{Inner, elsewhere, judged};
+use super::{Inner, Place, credential, elsewhere, judged};
 use crate::fetch::Request;
 use crate::log::Shown;
 use crate::metrics::add;
 use crate::read::article::{Article, extract};
+use crate::read::glance::bot_wall;
 use crate::read::{ACCEPT_PAGES, Page, text};
 use crate::store::{
-    ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, Source, StoreError,
+    ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, NewEvent, Source, StoreError,
 };
 
 /// A page whose host or whose worker is in trouble is tried again after this, if they are well by then.
 const EXCUSED: Span = Span::from_mins(5);
+
+/// A page whose source is disabled is looked at again after this.
+const DISABLED: Span = Span::from_days(1);
 
 /// A post as far as the index or the feed knows it, kept until its page is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,20 +51,23 @@ struct Draft {
     raw_content: Option<String>,
     /// Which dates the poll would have let pass.
     filter: Filter,
+    /// The entry had changed, so that another text is a revision.
+    #[serde(default)]
+    revises: bool,
 }
 
 /// The work that a poll leaves: pages to fetch, at once, in the document's order.
 pub(super) fn queue(
     inner: &Inner,
     source: &Source,
-    pages: Vec<(NewPost, Seen)>,
+    pages: Vec<PageToFetch>,
     now: Time,
 ) -> Vec<NewArticleWork> {
     let filter = filter(inner, source, now);
-    let work = |(post, seen): (NewPost, Seen)| {
+    let work = |PageToFetch { post, seen, revises }: PageToFetch| {
         let url = post.url?;
         let NewPost { guid, title, author, published_at, raw_content, .. } = post;
-        let draft = Draft { guid, title, author, published_at, raw_content, filter };
+        let draft = Draft { guid, title, author, published_at, raw_content, filter, revises };
         Some(NewArticleWork {
             host: host_key(&inner.cx.config, source.settings.kind, &url),
             entry_key: seen.key,
@@ -86,14 +98,20 @@ impl Fetched {
 /// Fetches one page and commits what became of it.
 pub(super) async fn article(
     inner: &Inner,
-    permit: SemaphorePermit<'_>,
+    place: Place<'_>,
     turn: Turn,
     host: &str,
     memory: &mut HostMemory,
     work: ArticleWork,
 ) -> Shared<Polled> {
+    if !work.enabled {
+        drop(place);
+        let (at, error) = (inner.cx.clock.now() + DISABLED, "not fetched: its source is disabled".to_owned());
+        return record(inner, turn, &work, ArticleOutcome::Retry { at, error, counts: false }).await;
+    }
+    let begun = Instant::now();
     let asking = Box::pin(async {
-        if work.entry_key == elsewhere::LOOK {
+        if work.entry_key == NewArticleWork::SITE {
             Fetched::Site(caught(elsewhere::look(inner, &work, turn.many)).await)
         } else {
             Fetched::Article(caught(fetch_and_extract(inner, &work, turn.many)).await)
@@ -102,26 +120,36 @@ pub(super) async fn article(
     let Some(fetched) = inner.leases.while_held(turn.lease, &*inner.cx.clock, asking).await else {
         return Ok(Polled::broken_off(&work.url));
     };
-    drop(permit);
+    drop(place);
+    let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let ended = match fetched.failure() {
+        None => Outcome::Fetched { retry_after: None },
+        Some(failure) => Outcome::Failed(failure.clone()),
+    };
+    let quick = answered_quickly(&ended, Span::from_millis(took));
     let now = inner.cx.clock.now();
     add(&inner.cx.metrics.pages, 1);
     let before = memory.clone();
-    let verdict = judged::page(inner, fetched.failure(), memory, now).await;
+    let verdict = judged::page(inner, &ended, memory, now).await;
     let resume_over = verdict.resume_over;
-    let events = judged::events(inner, host, &verdict.notices, now);
+    let mut events = judged::events(inner, host, &verdict.notices, now);
     let outcome = match fetched {
         Fetched::Article(fetched) => outcome(inner, &work, fetched, verdict.excused, now),
         Fetched::Site(found) => elsewhere::outcome(&work, found, now),
     };
+    let unique_text = has_unique_text(&work);
+    events.extend(given_up(&work, &outcome));
     let ends = verdict.release.is_some() || verdict.host_hold_until.is_some();
-    let release = turn.release(ends, verdict.host_gap, memory.latest_success, now);
+    let release = turn.release(ends, verdict.host_gap, memory.latest_success, quick, now);
     let released = release.is_some();
     let commit = ArticleCommit {
         lease: turn.lease,
         work_id: work.id,
+        source_id: work.source_id,
         at: now,
         host_hold_until: verdict.host_hold_until,
         outcome,
+        unique_text,
         events,
         sequel: judged::page_sequel(verdict, memory),
     };
@@ -134,56 +162,111 @@ pub(super) async fn article(
     };
     let stored = matches!(committed, Committed::Stored { .. });
     match &committed {
-        Committed::Stored { new, .. } => add(&inner.cx.metrics.posts_new, new.len() as u64),
+        Committed::Stored { new, changed } => {
+            add(&inner.cx.metrics.posts_new, new.len() as u64);
+            add(&inner.cx.metrics.posts_updated, changed.len() as u64);
+        }
         Committed::Discarded => *memory = before,
     }
     judged::resume(inner, resume_over, now).await;
-    Ok(Polled { released, stored })
+    Ok(Polled { released, stored, quick, ended: None })
 }
 
 /// The database takes other pages, but not this one: that is a try, like a page that cannot be had.
 async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreError) -> Shared<Polled> {
     let now = inner.cx.clock.now();
     tracing::error!(url = %Shown(&work.url), %error, "a page could not be recorded; nothing of it is kept");
-    let outcome =
-        retry(work.tries, None, now, inner.cx.chance.jitter()).map_or(ArticleOutcome::GivenUp, |at| {
-            ArticleOutcome::Retry { at, error: error.to_string(), counts: true }
-        });
-    let release = turn.release(false, Span::ZERO, None, now);
+    let error = format!("it could not be recorded: {error}");
+    let outcome = match retry(work.tries, None, now, inner.cx.chance.jitter()) {
+        Some(at) => ArticleOutcome::Retry { at, error, counts: true },
+        None => ArticleOutcome::GivenUp { error },
+    };
+    record(inner, turn, work, outcome).await
+}
+
+/// Records what becomes of a page whose host was not asked, or whose answer cannot be kept.
+async fn record(inner: &Inner, turn: Turn, work: &ArticleWork, outcome: ArticleOutcome) -> Shared<Polled> {
+    let now = inner.cx.clock.now();
+    // A look at a site is made again by a later poll, if it is needed then.
+    let outcome = if work.entry_key == NewArticleWork::SITE { ArticleOutcome::Dropped } else { outcome };
+    let release = turn.release(false, Span::ZERO, None, None, now);
     let released = release.is_some();
     let commit = ArticleCommit {
         lease: turn.lease,
         work_id: work.id,
+        source_id: work.source_id,
         at: now,
         host_hold_until: None,
+        events: given_up(work, &outcome).into_iter().collect(),
         outcome,
-        events: Vec::new(),
+        unique_text: has_unique_text(work),
         sequel: None,
     };
     let stored = matches!(inner.recorder.commit_article(commit, release).await?, Committed::Stored { .. });
-    Ok(Polled { released, stored })
+    Ok(Polled { released, stored, quick: None, ended: None })
+}
+
+/// Whether the poll that queued a page took equal texts for duplicates.
+fn has_unique_text(work: &ArticleWork) -> bool {
+    let draft = serde_json::from_str::<Draft>(&work.draft);
+    draft.is_ok_and(|draft| draft.filter.duplicates == Duplicates::Content)
 }
 
 async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Result<Article, Failure> {
-    let url = Url::parse(&work.url).map_err(|error| {
-        gleaner_core::classify::Fault::Blocked(format!("'{}' is no URL: {error}", work.url))
-            .into_failure(None)
-    })?;
+    let url = Url::parse(&work.url)
+        .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", work.url)).into_failure(None))?;
     let now = inner.cx.clock.now();
     if !work.ignore_robots && work.kind != Kind::Feed {
         inner.cx.fetcher.allowed(&url, now).await?;
     }
-    let request = Request { accept: ACCEPT_PAGES.to_owned(), keep_connection: many, ..Request::new(url) };
+    let credential =
+        credential::of_page(&inner.vault, work, &url).map_err(|fault| fault.into_failure(None))?;
+    let accept = ACCEPT_PAGES.to_owned();
+    let request = Request { accept, credential, keep_connection: many, ..Request::new(url) };
     let response = inner.cx.fetcher.fetch(&request, now).await?;
     off_the_threads(inner, move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
         page.html()?;
-        Ok(extract(&page))
+        if let Some(wall) = bot_wall(&page) {
+            return Err(Fault::Unreadable(wall.message("page")));
+        }
+        let article = extract(&page);
+        match wall(&page, &article, now) {
+            Some(evidence) => Err(Fault::Unreadable(format!("it is no article: {evidence}"))),
+            None => Ok(article),
+        }
     })
     .await
 }
 
-/// What becomes of a page: a post, another try, or nothing.
+/// What gives a page away as a wall that asks to log in or to prove that one is human, or as a parked domain.
+fn wall(page: &Page<'_>, article: &Article, now: Time) -> Option<String> {
+    let looked_at = Look {
+        wanted: Wanted::Page,
+        html: true,
+        bytes: page.body.len() as u64,
+        entries: 1,
+        entries_before: 1,
+        suspected: None,
+        rhythm: None,
+        title: article.title.as_deref().unwrap_or_default(),
+        text: &article.text,
+    };
+    match look(&looked_at, now) {
+        Sight::Wrong(suspect) => Some(suspect.evidence),
+        Sight::Fine | Sight::Nothing => None,
+    }
+}
+
+/// The event of a page that is given up.
+fn given_up(work: &ArticleWork, outcome: &ArticleOutcome) -> Option<NewEvent> {
+    match outcome {
+        ArticleOutcome::GivenUp { error } => Some(NewEvent::of_given_up_page(work, error)),
+        _ => None,
+    }
+}
+
+/// What becomes of a page: a post, a post's text, another try, or nothing.
 fn outcome(
     inner: &Inner,
     work: &ArticleWork,
@@ -191,80 +274,77 @@ fn outcome(
     excused: bool,
     now: Time,
 ) -> ArticleOutcome {
-    let Ok(draft) = serde_json::from_str::<Draft>(&work.draft) else { return ArticleOutcome::GivenUp };
-    let url = Shown(&work.url);
+    let (url, source) = (Shown(&work.url), Shown(&work.source_url));
+    let draft = match serde_json::from_str::<Draft>(&work.draft) {
+        Ok(draft) => draft,
+        Err(error) => {
+            tracing::error!(%url, %source, %error, "page given up: what was kept of its entry cannot be read");
+            return ArticleOutcome::GivenUp {
+                error: format!("what was kept of its entry cannot be read: {error}"),
+            };
+        }
+    };
     match fetched {
-        Ok(article) => match post(&draft, work, article, now) {
-            Some(post) => ArticleOutcome::Post(Box::new(post)),
-            None => ArticleOutcome::GivenUp,
-        },
+        Ok(article) if work.kind == Kind::Feed => feed_text(draft, work, article, now),
+        Ok(article) => index_post(draft, work, article, now),
         // It waits with its host, and no try is spent.
         Err(failure) if excused => {
             ArticleOutcome::Retry { at: now + EXCUSED, error: failure.message, counts: false }
         }
-        Err(failure) => match retry(work.tries, failure.retry_after, now, inner.cx.chance.jitter()) {
-            Some(at) => {
-                tracing::info!(%url, error_type = failure.kind.name(), error = %Shown(&failure.message), %at, "page failed; tried again");
-                ArticleOutcome::Retry { at, error: failure.message, counts: true }
+        Err(failure) => {
+            let (error_type, error) = (failure.kind.name(), Shown(&failure.message));
+            match retry(work.tries, failure.retry_after, now, inner.cx.chance.jitter()) {
+                Some(at) => {
+                    tracing::info!(%url, %source, error_type, %error, %at, "page failed; tried again");
+                    ArticleOutcome::Retry { at, error: failure.message, counts: true }
+                }
+                None => {
+                    let tries = work.tries.saturating_add(1);
+                    tracing::warn!(%url, %source, error_type, %error, tries, "page given up");
+                    ArticleOutcome::GivenUp { error: failure.message }
+                }
             }
-            None => {
-                tracing::warn!(%url, error_type = failure.kind.name(), error = %Shown(&failure.message), "page given up after three tries");
-                own_content(draft, work)
-                    .map_or(ArticleOutcome::GivenUp, |post| ArticleOutcome::Post(post.into()))
-            }
-        },
+        }
     }
 }
 
-/// The post that a page makes, unless it turns out to be too old. A feed knows its entries' titles, authors and dates
-/// better than their pages do; an index knows its links'.
-fn post(draft: &Draft, work: &ArticleWork, article: Article, now: Time) -> Option<NewPost> {
-    let of_feed = work.kind == Kind::Feed;
-    let first = |own: Option<String>, page: Option<String>| if of_feed { own.or(page) } else { page.or(own) };
-    let title = first(draft.title.clone(), article.title);
-    let author = first(draft.author.clone(), article.author);
-    let published_at = draft
-        .published_at
-        .filter(|_| of_feed)
-        .or(believable(article.published_at, now))
-        .or(draft.published_at);
-    if !draft.filter.passes(published_at) {
-        return None;
+/// The post that a page of an index makes, unless it turns out to be too old. A page knows its title, author and date
+/// better than the link to it.
+fn index_post(draft: Draft, work: &ArticleWork, article: Article, now: Time) -> ArticleOutcome {
+    let published_at = believable(article.published_at, now).or(draft.published_at);
+    if let Some(skipped) = skipped_by_age(&draft.filter, published_at) {
+        return ArticleOutcome::Unused(skipped);
     }
-    let summary = draft.raw_content.as_deref().map(text::plain_text).unwrap_or_default();
-    // Where a page is no article, what the feed says is more.
-    let (body, raw_content) = match draft.raw_content.clone().filter(|_| !article.extracted) {
-        Some(own) if summary.len() >= article.text.len() => (summary, own),
-        _ => (article.text, article.html),
-    };
-    let url = Some(work.url.clone());
-    let content_hash = content_hash(title.as_deref(), url.as_deref(), &body);
-    let guid = draft.guid.clone();
-    Some(NewPost {
-        guid,
-        url,
-        title,
-        body,
-        raw_content: Some(raw_content),
-        author,
-        published_at,
-        content_hash,
-    })
-}
-
-/// What a feed says of an entry whose page cannot be had.
-fn own_content(draft: Draft, work: &ArticleWork) -> Option<NewPost> {
-    let raw_content = draft.raw_content?;
-    let body = text::plain_text(&raw_content);
-    let url = Some(work.url.clone());
-    Some(NewPost {
-        content_hash: content_hash(draft.title.as_deref(), url.as_deref(), &body),
+    let (title, url) = (article.title.or(draft.title), Some(work.url.clone()));
+    ArticleOutcome::Post(Box::new(NewPost {
+        content_hash: content_hash(title.as_deref(), url.as_deref(), &article.text),
         guid: draft.guid,
         url,
-        title: draft.title,
-        body,
-        raw_content: Some(raw_content),
-        author: draft.author,
-        published_at: draft.published_at,
-    })
+        title,
+        body: article.text,
+        raw_content: Some(article.html),
+        author: article.author.or(draft.author),
+        published_at,
+    }))
+}
+
+/// The text that a page gives to the post of a feed's entry. A feed knows its entries' titles, authors and dates better
+/// than their pages do; where a page is no article, what the feed says may be more.
+fn feed_text(draft: Draft, work: &ArticleWork, article: Article, now: Time) -> ArticleOutcome {
+    let of_feed = || draft.raw_content.as_deref().map(text::plain_text).unwrap_or_default();
+    if !article.extracted && draft.raw_content.is_some() && of_feed().len() >= article.text.len() {
+        return ArticleOutcome::Unused(Skipped::default());
+    }
+    let (title, url) = (draft.title.or(article.title), Some(work.url.clone()));
+    let post = NewPost {
+        content_hash: content_hash(title.as_deref(), url.as_deref(), &article.text),
+        guid: draft.guid,
+        url,
+        title,
+        body: article.text,
+        raw_content: Some(article.html),
+        author: draft.author.or(article.author),
+        published_at: draft.published_at.or(believable(article.published_at, now)),
+    };
+    ArticleOutcome::Text { post: Box::new(post), revises: draft.revises }
 }

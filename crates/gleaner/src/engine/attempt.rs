@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
+use gleaner_core::backfill::keep_recent;
 use gleaner_core::classify::Fault;
-use gleaner_core::follow::{Beyond, Followed, follow};
+use gleaner_core::follow::{Beyond, Followed, follow_feed, follow_index};
 use gleaner_core::identity::{Filter, Seen, sift};
 use gleaner_core::link;
 use gleaner_core::outcome::{Failure, Outcome};
+use gleaner_core::recheck;
+use gleaner_core::redirect::{self, Redirect, Step};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::Kind;
-use gleaner_core::suspect::{Sight, look_again};
+use gleaner_core::suspect::{Reason, Sight, look_again};
 use gleaner_core::time::{Span, Time};
-use serde::{Deserialize, Serialize};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -57,6 +59,8 @@ pub(super) struct Attempt {
     pub(super) memory: Option<Memory>,
     /// Where the source has moved for good.
     pub(super) moved: Option<Move>,
+    /// Where it is redirected for good, but not moved to, since it has credentials.
+    pub(super) proposed_move: Option<String>,
     /// Whether something seems to be wrong with what came.
     pub(super) sight: Sight,
     /// The page that came in place of a feed.
@@ -98,6 +102,7 @@ impl Attempt {
             note: None,
             memory: None,
             moved: None,
+            proposed_move: None,
             sight: Sight::Nothing,
             in_its_place: None,
             dates: Vec::new(),
@@ -163,24 +168,34 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
 }
 
 async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<Attempt, Halt> {
-    let request = request(&inner.vault, source, many).map_err(|fault| fault.into_failure(None))?;
     let now = inner.cx.clock.now();
+    let request = request(&inner.vault, source, many, now).map_err(|fault| fault.into_failure(None))?;
+    let known_validators = validators(source);
+    let withheld = request.validators.is_empty() && !known_validators.is_empty();
     if heeds_robots(source) {
         inner.cx.fetcher.allowed(&request.url, now).await?;
     }
-    let response = inner.cx.fetcher.fetch(&request, now).await.map_err(Failure::from)?;
+    let response = match inner.cx.fetcher.fetch(&request, now).await {
+        // A server that says so without being asked is asked as usual.
+        Err(failed) if withheld && failed.status == Some(304) => {
+            inner.cx.fetcher.fetch(&Request { validators: known_validators, ..request }, now).await
+        }
+        answer => answer,
+    };
+    let response = response.map_err(Failure::from)?;
     let retry_after = response.hints.retry_after;
     let attempt = Attempt { status: Some(response.status), bytes: response.wire_bytes, ..Attempt::nothing() };
     let body_hash = xxh3_64(&response.body) as i64;
     if response.not_modified || is_current(source) && source.memory.body_hash == Some(body_hash) {
         let memory = remember_unchanged(source, &response, now);
-        let moved = moved(&source.settings.url, &memory, now, true).map(|url| move_to(inner, source, url));
+        let (moved, proposed_move) = moved(inner, source, &memory, now, true);
         let memory = (memory != source.memory).then_some(memory);
         let sight = look_again(source.suspect.as_ref(), source.memory.hints.rhythm, now);
         return Ok(Attempt {
             outcome: Outcome::NotModified { retry_after },
             memory,
             moved,
+            proposed_move,
             sight,
             ..attempt
         });
@@ -194,7 +209,15 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
             return Ok(Attempt { sight, in_its_place, bytes: attempt.bytes, ..Attempt::failed(failure) });
         }
     };
-    let hints = Hints { max_age: response.hints.max_age, expires: response.hints.expires, ..hints };
+    let found_unreliable = withheld && hides_changes(&source.memory, &response, &found);
+    let validators_unreliable = source.memory.hints.validators_unreliable || found_unreliable;
+    let hints = Hints {
+        max_age: response.hints.max_age,
+        expires: response.hints.expires,
+        validators_unreliable,
+        ends_early: lacks == Some(Lack::EndsEarly),
+        ..hints
+    };
     let redirect = observe_redirect(source, &response, now);
     let memory = if lacks != Some(Lack::EndsEarly) && found.waiting == 0 {
         Memory {
@@ -211,11 +234,12 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         // Validators of a document that was not read to its end would hide the rest for ever.
         Memory { hints, redirect, ..source.memory.clone() }
     };
-    let moved = moved(&source.settings.url, &memory, now, found.rest.skipped.known > 0)
-        .map(|url| move_to(inner, source, url));
+    let (moved, proposed_move) = moved(inner, source, &memory, now, found.rest.skipped.known > 0);
     let outcome = Outcome::Fetched { retry_after };
     let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
-    Ok(Attempt { outcome, found: Some(found), note, memory: Some(memory), moved, sight, dates, ..attempt })
+    let note = note.or_else(|| found_unreliable.then(|| UNRELIABLE.to_owned()));
+    let (found, memory) = (Some(found), Some(memory));
+    Ok(Attempt { outcome, found, note, memory, moved, proposed_move, sight, dates, ..attempt })
 }
 
 /// All that is remembered of a source's entries. Without a success so far nothing can have been seen.
@@ -231,6 +255,7 @@ pub(super) fn filter(inner: &Inner, source: &Source, now: Time) -> Filter {
     let first_poll = source.health.last_success_at.is_none();
     let max_age = inner.cx.config.source.max_article_age;
     Filter::new(now, max_age, first_poll, source.settings.backfill, source.created_at)
+        .with_duplicates(inner.cx.duplicates(source))
 }
 
 /// Whether robots.txt is asked first: pages are for people, feeds and X's API are for programs.
@@ -243,19 +268,45 @@ fn is_current(source: &Source) -> bool {
     source.memory.reader_version == Some(READER_VERSION) && !auto::is_unknown(source)
 }
 
-fn request(vault: &Vault, source: &Source, many: bool) -> Result<Request, Fault> {
+/// Said of the poll that finds it out.
+const UNRELIABLE: &str = "new entries came with the ETag and Last-Modified of the document before; \
+    from now on the whole document is fetched each time";
+
+/// Whether a document brings something new under the validators of the one before: a conditional request would have
+/// been answered with 304.
+fn hides_changes(before: &Memory, response: &Response, found: &Followed) -> bool {
+    let Memory { etag, last_modified, .. } = before;
+    let Validators { etag: new_etag, last_modified: new_last_modified } = &response.validators;
+    let same = match (etag, new_etag) {
+        (None, None) => last_modified.is_some() && last_modified == new_last_modified,
+        _ => etag == new_etag,
+    };
+    same && !(found.rest.new.is_empty() && found.pages.is_empty())
+}
+
+/// The validators of the latest document, unless they were found to hide changes.
+fn validators(source: &Source) -> Validators {
+    if !is_current(source) || source.memory.hints.validators_unreliable {
+        return Validators::default();
+    }
+    let Memory { etag, last_modified, .. } = source.memory.clone();
+    Validators { etag, last_modified }
+}
+
+/// Whether it is time for a request without validators.
+fn is_recheck_due(source: &Source, now: Time) -> bool {
+    let is_frozen = source.suspect.as_ref().is_some_and(|suspect| suspect.reason == Reason::Frozen);
+    recheck::is_due(source.id, source.health.last_success_at, is_frozen, now)
+}
+
+fn request(vault: &Vault, source: &Source, many: bool, now: Time) -> Result<Request, Fault> {
     let url = Url::parse(&source.settings.url)
         .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", source.settings.url)))?;
     let accept = match source.settings.kind {
         Kind::Feed | Kind::X => read::feed::ACCEPT,
         Kind::Website | Kind::Watchlist => read::ACCEPT_PAGES,
     };
-    let validators = if is_current(source) {
-        let Memory { etag, last_modified, .. } = source.memory.clone();
-        Validators { etag, last_modified }
-    } else {
-        Validators::default()
-    };
+    let validators = if is_recheck_due(source, now) { Validators::default() } else { validators(source) };
     let credential = credential::of_source(vault, source)?;
     // Ten thousand hosts that are asked once in half an hour would leave as many idle connections.
     let keep_connection = many;
@@ -264,7 +315,7 @@ fn request(vault: &Vault, source: &Source, many: bool) -> Result<Request, Fault>
 
 fn waiting(found: &Followed) -> Option<String> {
     let (now, later) = (found.pages.len(), found.waiting);
-    (later > 0).then(|| format!("{now} new links are followed now, {later} more at the next polls"))
+    (later > 0).then(|| format!("{now} pages are fetched now, {later} more at the next polls"))
 }
 
 /// A document that was read, and what of it is new.
@@ -292,7 +343,7 @@ async fn read_and_sift(
     let (article_selector, ignore_selector) =
         (source.settings.article_selector.clone(), source.settings.ignore_selector.clone());
     let wants_dates = auto::is_unknown(source);
-    let (beyond, cap) = (beyond(source), inner.cx.config.source.max_articles_per_poll as usize);
+    let (follows, cap) = (follows(source), inner.cx.config.source.max_articles_per_poll as usize);
     let size = response.body.len();
     let work = move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
@@ -313,9 +364,11 @@ async fn read_and_sift(
         let Document { hints, lacks, entries, .. } = document;
         let dates = entries.iter().filter(|_| wants_dates).filter_map(|entry| entry.published_at).collect();
         let found = sift(entries, &known, &filter, lacks.is_none(), now, read::body_text);
-        let found = match beyond {
-            Some(beyond) => follow(found, cap, beyond),
-            None => Followed { rest: found, ..Followed::default() },
+        let found = keep_recent(found, &filter);
+        let found = match follows {
+            Follows::Index(beyond) => follow_index(found, cap, beyond),
+            Follows::Feed => follow_feed(found, cap),
+            Follows::Nothing => Followed { rest: found, ..Followed::default() },
         };
         let hints = Hints { rhythm, ..hints };
         Ok((Ok(Read { hints, lacks, found, dates, response }), sight))
@@ -347,13 +400,23 @@ pub(super) async fn off_the_threads<T: Send + 'static>(
     }
 }
 
-/// Whether a source's entries are read on their own pages, and what becomes of more than a poll may follow.
-fn beyond(source: &Source) -> Option<Beyond> {
+/// Which pages of a source's entries are fetched.
+#[derive(Clone, Copy)]
+enum Follows {
+    /// None.
+    Nothing,
+    /// Those of new links, of which there may be more than a poll may follow.
+    Index(Beyond),
+    /// Those of new and changed entries.
+    Feed,
+}
+
+fn follows(source: &Source) -> Follows {
     match source.settings.kind {
-        Kind::Watchlist if source.health.last_success_at.is_none() => Some(Beyond::Seen),
-        Kind::Watchlist => Some(Beyond::Wait),
-        Kind::Feed if source.settings.full_content => Some(Beyond::Post),
-        Kind::Feed | Kind::Website | Kind::X => None,
+        Kind::Watchlist if source.health.last_success_at.is_none() => Follows::Index(Beyond::Seen),
+        Kind::Watchlist => Follows::Index(Beyond::Wait),
+        Kind::Feed if source.settings.full_content => Follows::Feed,
+        Kind::Feed | Kind::Website | Kind::X => Follows::Nothing,
     }
 }
 
@@ -375,85 +438,42 @@ fn remember_unchanged(source: &Source, response: &Response, now: Time) -> Memory
     }
 }
 
-/// A permanent redirect under observation, as kept in [`Memory::redirect`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Redirect {
-    /// Where it leads.
-    pub to: String,
-    /// When it was first seen.
-    pub since: Time,
-    /// In how many polls.
-    pub count: u32,
+/// The permanent redirect that a source is observed for, as kept in [`Memory::redirect`].
+pub fn observed_redirect(memory: &Memory) -> Option<Redirect> {
+    serde_json::from_str(memory.redirect.as_deref()?).ok()
 }
 
-impl Redirect {
-    /// The one that a source is observed for, if any.
-    pub fn of(memory: &Memory) -> Option<Self> {
-        serde_json::from_str(memory.redirect.as_deref()?).ok()
-    }
-}
-
-/// How often the same target must be seen, and over how long, before it is believed.
-const SIGHTINGS: u32 = 3;
-const SIGHTED_OVER: Span = Span::from_hours(48);
-
-/// Counts sightings of the same permanent target; another target, or none, starts anew.
+/// Counts a poll's permanent redirect.
 fn observe_redirect(source: &Source, response: &Response, now: Time) -> Option<String> {
-    let to = response.moved_to()?.to_string();
-    let redirect = match Redirect::of(&source.memory) {
-        Some(before) if before.to == to => Redirect { count: before.count.saturating_add(1), ..before },
-        _ => Redirect { to, since: now, count: 1 },
-    };
+    let to = response.moved_to().map(Url::to_string);
+    let redirect = redirect::observe(observed_redirect(&source.memory), to, now)?;
     serde_json::to_string(&redirect).ok()
 }
 
-/// Whether a source has moved for good: the same URL on https at once; else where the same target was seen often
-/// enough, for long enough, and has posts that we know.
-fn moved(url: &str, memory: &Memory, now: Time, shares_posts: bool) -> Option<String> {
-    let redirect = Redirect::of(memory)?;
-    let same_on_https = url.strip_prefix("http://").is_some_and(|rest| {
-        redirect
-            .to
-            .strip_prefix("https://")
-            .is_some_and(|to| to.trim_end_matches('/') == rest.trim_end_matches('/'))
-    });
-    let believed = redirect.count >= SIGHTINGS && now.since(redirect.since) >= SIGHTED_OVER && shares_posts;
-    (same_on_https || believed).then_some(redirect.to)
-}
-
-fn move_to(inner: &Inner, source: &Source, url: String) -> Move {
-    let host = host_key(&inner.cx.config, source.settings.kind, &url);
-    Move { canonical_url: link::canonical(&url), host, url }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Whether a source with this URL is moved by this observation.
-    fn check(url: &str, to: &str, count: u32, hours: u64, shares_posts: bool) -> Option<String> {
-        let since = Time::from_millis(0);
-        let redirect = serde_json::to_string(&Redirect { to: to.into(), since, count }).unwrap();
-        let memory = Memory { redirect: Some(redirect), ..Memory::default() };
-        moved(url, &memory, since + Span::from_hours(hours), shares_posts)
-    }
-
-    #[test]
-    fn a_move_is_believed_when_it_lasts_and_shares_posts() {
-        let (old, new) = ("https://a.example/feed", "https://b.example/feed");
-        assert_eq!(check(old, new, 3, 48, true).as_deref(), Some(new));
-        assert_eq!(check(old, new, 2, 48, true), None, "seen too rarely");
-        assert_eq!(check(old, new, 30, 47, true), None, "not for long enough");
-        assert_eq!(check(old, new, 30, 480, false), None, "something else is there");
-    }
-
-    #[test]
-    fn the_same_url_on_https_is_followed_at_once() {
-        let follows = |url, to| check(url, to, 1, 0, false).is_some();
-        assert!(follows("http://a.example/feed", "https://a.example/feed"));
-        assert!(follows("http://a.example/feed", "https://a.example/feed/"));
-        assert!(!follows("http://a.example/feed", "https://a.example/other"));
-        assert!(!follows("http://a.example/feed", "https://b.example/feed"));
-        assert!(!follows("https://a.example/feed", "http://a.example/feed"), "never back");
+/// Where a source moves, and where a person is asked to move it.
+fn moved(
+    inner: &Inner,
+    source: &Source,
+    memory: &Memory,
+    now: Time,
+    shares_posts: bool,
+) -> (Option<Move>, Option<String>) {
+    let Some(redirect) = observed_redirect(memory) else { return (None, None) };
+    let settings = &source.settings;
+    match redirect::decide(&settings.url, &redirect, settings.secret.is_some(), shares_posts, now) {
+        Step::Stay => (None, None),
+        Step::Propose => (None, Some(redirect.to)),
+        Step::Move(reason) => {
+            let url = redirect.to.clone();
+            let moved = Move {
+                canonical_url: link::canonical(&url),
+                host: host_key(&inner.cx.config, settings.kind, &url),
+                url,
+                from: settings.url.clone(),
+                reason: reason.in_words().to_owned(),
+                redirect,
+            };
+            (Some(moved), None)
+        }
     }
 }

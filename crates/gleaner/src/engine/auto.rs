@@ -4,9 +4,12 @@
 //! How sources stand by their habit is counted by the database, over an index of theirs alone, and the one number that
 //! follows from it is good for a while.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use gleaner_core::adaptive::{Budget, Rules};
+use gleaner_core::follow::Followed;
+use gleaner_core::post::NewPost;
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 
@@ -82,6 +85,13 @@ pub(super) fn learn(rules: &Rules, source: &Source, attempt: &mut Attempt, now: 
     }
 }
 
+/// The new entries of a document: those that are posts at once, and those that become one with their page.
+fn new_posts(found: &Followed) -> impl Iterator<Item = &NewPost> {
+    let stored: HashSet<i64> = found.rest.new.iter().map(|(_, seen)| seen.key).collect();
+    let pages = found.pages.iter().filter(move |page| !page.revises && !stored.contains(&page.seen.key));
+    found.rest.new.iter().map(|(post, _)| post).chain(pages.map(|page| &page.post))
+}
+
 fn learned(rules: &Rules, memory: &Memory, attempt: &Attempt, now: Time) -> Option<KeptHabit> {
     let known = memory.habit.as_ref();
     // Without a document there is nothing to learn the first time.
@@ -89,9 +99,9 @@ fn learned(rules: &Rules, memory: &Memory, attempt: &Attempt, now: Time) -> Opti
         return None;
     }
     let mut habit = known.map(|kept| kept.habit.clone()).unwrap_or_default();
-    let found = attempt.found.iter().flat_map(|found| found.rest.new.iter().chain(&found.pages));
+    let found = attempt.found.iter().flat_map(new_posts);
     let dates: Vec<Time> = match known {
-        Some(_) => found.map(|(post, _)| post.published_at.unwrap_or(now)).collect(),
+        Some(_) => found.map(|post| post.published_at.unwrap_or(now)).collect(),
         None => attempt.dates.clone(),
     };
     if known.is_none() || !dates.is_empty() {

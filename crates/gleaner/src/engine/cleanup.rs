@@ -12,6 +12,9 @@ const BATCH: u32 = 1000;
 /// An entry is forgotten so long after the first document that no longer has it.
 const KEEP_SEEN: Span = Span::from_days(90);
 
+/// An article page that was given up can be retried for so long.
+const KEEP_PAGES: Span = Span::from_days(90);
+
 /// Sums of hours are kept longer than any page looks back.
 const KEEP_ACTIVITY: Span = Span::from_days(40);
 /// Answers to requests that must not be carried out twice are kept so long.
@@ -38,6 +41,7 @@ impl Cleaner {
             polls_before: now - source.keep_polls,
             polls_per_source: source.keep_polls_per_source,
             activity_before: now - KEEP_ACTIVITY,
+            pages_before: now - KEEP_PAGES,
             events_before: now - cx.config.store.keep_events,
             audit_before: now - cx.config.store.keep_audit,
             batch: BATCH,

@@ -13,7 +13,7 @@ use super::Inner;
 use super::attempt::Halt;
 use crate::config::secret::Secret;
 use crate::fetch::Credential;
-use crate::store::Source;
+use crate::store::{ArticleWork, Source};
 use crate::vault::{Vault, VaultError};
 
 /// What X's keys are kept under.
@@ -59,13 +59,26 @@ pub fn seal_credential(vault: &Vault, url: &str, credential: &Credential) -> Res
 
 /// A source's own credential, if it has one; a fault where that is for another host.
 pub fn of_source(vault: &Vault, source: &Source) -> Result<Option<Credential>, Fault> {
-    let Some(sealed) = &source.settings.secret else { return Ok(None) };
+    open(vault, source.settings.secret.as_deref(), &source.settings.url)
+}
+
+/// The credential of a page's source, where the page is of the source's own origin: scheme, host and port.
+pub(super) fn of_page(vault: &Vault, work: &ArticleWork, page: &Url) -> Result<Option<Credential>, Fault> {
+    let source = Url::parse(&work.source_url).ok();
+    if source.is_none_or(|source| !source.origin().is_tuple() || source.origin() != page.origin()) {
+        return Ok(None);
+    }
+    open(vault, work.secret.as_deref(), &work.source_url)
+}
+
+fn open(vault: &Vault, sealed: Option<&[u8]>, source_url: &str) -> Result<Option<Credential>, Fault> {
+    let Some(sealed) = sealed else { return Ok(None) };
     let broken = |why: &str| Fault::Internal(format!("the source's credential cannot be used: {why}"));
     let text = vault.open(SOURCE, sealed).map_err(|error| broken(&error.to_string()))?;
     // What serde says could repeat the secret.
     let Sealed { host: meant, what } =
         serde_json::from_slice(&text).map_err(|_| broken("it is not what gleaner seals"))?;
-    let now = host(&source.settings.url);
+    let now = host(source_url);
     if meant != now {
         let why =
             format!("the source's credential is for {meant}, and it is polled at {now} now; set it anew");

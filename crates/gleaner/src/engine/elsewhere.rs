@@ -3,7 +3,7 @@
 //!
 //! A site that cannot be looked at is left alone until the next day.
 
-use gleaner_core::elsewhere::{Advertised, Elsewhere, Proposal, is_due, seen};
+use gleaner_core::elsewhere::{Advertised, Elsewhere, Proposal, is_due, redirected, seen};
 use gleaner_core::link;
 use gleaner_core::outcome::Failure;
 use gleaner_core::source::Kind;
@@ -20,8 +20,6 @@ use crate::read::discover::feeds;
 use crate::read::{ACCEPT_PAGES, Page};
 use crate::store::{ArticleOutcome, ArticleWork, ElsewhereChange, NewArticleWork, NewEvent, Source};
 
-/// The entry that a look at a site stands for: none of a source's own has it, but by a chance of 1 in 2^64.
-pub(super) const LOOK: i64 = 0;
 /// Longer addresses are not proposed.
 const LONGEST_URL: usize = 2000;
 
@@ -67,7 +65,10 @@ fn advertised(page: &Page<'_>, dead: &str) -> Option<Advertised> {
 pub(super) fn search(inner: &Inner, source: &Source, attempt: &Attempt, excused: bool, now: Time) -> Search {
     let was = source.elsewhere.as_ref();
     let Some(failure) = attempt.outcome.failure() else {
-        return Search { change: was.map(|_| ElsewhereChange::Ended), ..Search::default() };
+        return match &attempt.proposed_move {
+            Some(to) => propose_move(source, to, now),
+            None => Search { change: was.map(|_| ElsewhereChange::Ended), ..Search::default() },
+        };
     };
     if source.settings.kind != Kind::Feed || excused || !is_due(&source.health, failure, was, now) {
         return Search::default();
@@ -84,6 +85,18 @@ pub(super) fn search(inner: &Inner, source: &Source, attempt: &Attempt, excused:
     Search { change, work, ..Search::default() }
 }
 
+/// Proposes the URL that a source with credentials is redirected to, since it is not moved there by itself.
+fn propose_move(source: &Source, to: &str, now: Time) -> Search {
+    let (elsewhere, is_new) = redirected(source.elsewhere.as_ref(), to, now);
+    if !is_new {
+        return Search::default();
+    }
+    let event = elsewhere.proposal.as_ref();
+    let event = event.map(|proposal| NewEvent::of_proposal(source.id, &source.settings.url, proposal));
+    tracing::warn!(url = %Shown(&source.settings.url), to = %Shown(to), "a source with credentials is redirected to another origin; a person decides");
+    Search { change: Some(ElsewhereChange::Now(elsewhere)), event, ..Search::default() }
+}
+
 /// A look at the first page of a source's site, as work of its host.
 fn look_at_its_site(
     inner: &Inner,
@@ -98,7 +111,7 @@ fn look_at_its_site(
     }
     Some(NewArticleWork {
         host: host_key(&inner.cx.config, Kind::Feed, site.as_str()),
-        entry_key: LOOK,
+        entry_key: NewArticleWork::SITE,
         url: site.into(),
         draft: serde_json::to_string(&Sought { dead: dead.clone(), was }).ok()?,
         next_try_at: now,
@@ -143,8 +156,8 @@ pub(super) fn outcome(
         }
         (_, Err(failure)) => {
             tracing::info!(url = %Shown(&work.url), error = %Shown(&failure.message), "a dead feed's site could not be looked at");
-            ArticleOutcome::GivenUp
+            ArticleOutcome::Dropped
         }
-        (Err(_), Ok(_)) => ArticleOutcome::GivenUp,
+        (Err(_), Ok(_)) => ArticleOutcome::Dropped,
     }
 }

@@ -2,7 +2,7 @@
 
 use gleaner_core::judgement::{HostMemory, Notice, PageVerdict, Verdict, judge_page};
 use gleaner_core::network::Guard;
-use gleaner_core::outcome::{Failure, Outcome};
+use gleaner_core::outcome::Outcome;
 use gleaner_core::time::{Span, Time};
 use serde_json::json;
 
@@ -12,16 +12,12 @@ use crate::store::{NewEvent, Sequel, Spread};
 /// Judges the fetch of a page.
 pub(super) async fn page(
     inner: &Inner,
-    failure: Option<&Failure>,
+    outcome: &Outcome,
     memory: &mut HostMemory,
     now: Time,
 ) -> PageVerdict {
-    let outcome = match failure {
-        None => Outcome::Fetched { retry_after: None },
-        Some(failure) => Outcome::Failed(failure.clone()),
-    };
     let mut guard = inner.guard.lock().await;
-    let verdict = judge_page(&inner.cx.config.judgement.rules, &outcome, memory, &mut guard, now);
+    let verdict = judge_page(&inner.cx.config.judgement.rules, outcome, memory, &mut guard, now);
     note(inner, &guard);
     verdict
 }
@@ -33,15 +29,17 @@ pub(super) fn note(inner: &Inner, guard: &Guard) {
 
 /// What a poll's verdict means for others than its source.
 pub(super) fn sequel(source_id: i64, verdict: &mut Verdict, memory: &HostMemory) -> Option<Box<Sequel>> {
+    let excused_by = verdict.decision.health.failing.as_ref().and_then(|row| row.excused_by.clone());
+    let excuse = verdict.excused.zip(excused_by);
     let sequel = Sequel {
         memory: verdict.memory_changed.then(|| memory.clone()),
         lift_hold: lifts_hold(&verdict.notices),
         taken_back: std::mem::take(&mut verdict.taken_back),
         excused_since: verdict.excused_since.map(|since| (source_id, since)),
-        excuse: verdict.excused,
+        excuse: excuse.clone(),
         release: verdict.release,
     };
-    (sequel != Sequel { excuse: verdict.excused, ..Sequel::default() }).then(|| Box::new(sequel))
+    (sequel != Sequel { excuse, ..Sequel::default() }).then(|| Box::new(sequel))
 }
 
 /// The same of a page's.
@@ -85,8 +83,15 @@ pub(super) fn events(inner: &Inner, host: &str, notices: &[Notice], now: Time) -
 /// Our own network is back: what waited does not come all at once.
 pub(super) async fn resume(inner: &Inner, over: Option<Span>, now: Time) {
     let Some(within) = over else { return };
-    let spread =
-        Spread { now, within, longest: Spread::LONGEST, lease: inner.cx.longest_lease(), overdue: true };
+    let spread = Spread {
+        now,
+        interval: inner.cx.config.source.poll_interval,
+        within,
+        longest: Spread::LONGEST,
+        lease: inner.cx.longest_lease(),
+        overdue: true,
+        excused: true,
+    };
     if let Err(error) = inner.cx.store.spread(&spread).await {
         tracing::error!(%error, "polls could not be spread after our own network came back");
     }

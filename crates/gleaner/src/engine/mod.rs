@@ -21,6 +21,7 @@ mod message;
 mod now;
 mod outbox;
 mod poll;
+mod poll_run;
 mod record;
 mod reschedule;
 mod scheduler;
@@ -32,22 +33,24 @@ mod webhooks;
 mod x;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gleaner_core::network::Guard;
 use gleaner_core::policy::Policy;
 use gleaner_core::schedule::poll_delay;
-use gleaner_core::source::Kind;
+use gleaner_core::source::{Duplicates, Kind};
 use gleaner_core::time::Span;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-pub use attempt::{Reader, Readers, Redirect};
+pub use attempt::{Reader, Readers, observed_redirect};
 pub use auto::scale as auto_scale;
 pub use credential::{X, of_source as credential_of, seal_credential, seal_key};
 pub use delivery::seal_webhook_secret;
 pub use host::host_key;
 pub use now::Poller;
 pub use outbox::Outbox;
+pub use poll::PollEnd;
+pub use poll_run::SourceReport;
 pub use scheduler::{Engine, Ticked};
 pub use stream::{NATS, Streamer};
 pub use told::{Told, ToldSource, tell};
@@ -87,6 +90,10 @@ struct Inner {
     vault: Vault,
     /// One for each host that may be asked at once.
     permits: Semaphore,
+    /// The same for hosts that are not quick, which may take three quarters of the places.
+    slow_permits: Semaphore,
+    /// How many tasks of such hosts there are.
+    slow_tasks: AtomicUsize,
     /// One for each document that may be read at once: as many as there are processors.
     readers: Semaphore,
     /// What is known of our own network. Whoever judges a poll holds it until the poll is handed over, so that failures
@@ -103,10 +110,27 @@ struct Inner {
     stopping: AtomicBool,
 }
 
+/// A place among the requests in flight, given back when it is dropped.
+struct Place<'a> {
+    _any: SemaphorePermit<'a>,
+    _slow: Option<SemaphorePermit<'a>>,
+}
+
+impl<'a> From<SemaphorePermit<'a>> for Place<'a> {
+    fn from(permit: SemaphorePermit<'a>) -> Self {
+        Self { _any: permit, _slow: None }
+    }
+}
+
 impl Context {
     /// A source's policy.
     fn policy(&self, source: &Source) -> &Policy {
         self.config.policy(source.settings.policy.as_deref())
+    }
+
+    /// Which entries of a source are duplicates.
+    fn duplicates(&self, source: &Source) -> Duplicates {
+        self.config.duplicates(source.settings.kind, source.settings.duplicates)
     }
 
     /// How long a host is ours without a heartbeat.
@@ -139,6 +163,8 @@ impl Inner {
             recorder: record::Recorder::start(&cx),
             vault: Vault::of(&cx.config.store),
             permits: Semaphore::new(cx.config.fetch.concurrency as usize),
+            slow_permits: Semaphore::new((cx.config.fetch.concurrency as usize * 3 / 4).max(1)),
+            slow_tasks: AtomicUsize::new(0),
             readers: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
             guard: tokio::sync::Mutex::default(),
             auto: auto::Scale::default(),
@@ -148,6 +174,12 @@ impl Inner {
             stopping: AtomicBool::new(false),
             cx,
         }
+    }
+
+    /// Waits for a place among the requests in flight; none: the engine is gone.
+    async fn place(&self, quick: bool) -> Option<Place<'_>> {
+        let slow = if quick { None } else { Some(self.slow_permits.acquire().await.ok()?) };
+        Some(Place { _any: self.permits.acquire().await.ok()?, _slow: slow })
     }
 
     fn is_stopping(&self) -> bool {

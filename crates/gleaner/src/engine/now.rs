@@ -35,8 +35,8 @@ impl Poller {
 
     /// Leases the host of a source; none where somebody else has it.
     pub async fn claim(&self, id: i64, now: Time) -> Result<Option<Claim>, StoreError> {
-        let (lease, owner) = (self.inner.cx.lease(), self.owner.clone());
-        let request = ClaimRequest { now, lease, owner, hosts: 1, per_host: 1 };
+        let lease = self.inner.cx.lease();
+        let request = ClaimRequest::all(now, lease, &*self.owner, 1, 1);
         let claim = self.inner.cx.store.claim_source(id, &request).await?;
         if let Some(claim) = &claim {
             self.inner.leases.take_by_hand(claim.lease, now + lease);
@@ -60,17 +60,17 @@ impl Poller {
     }
 
     async fn poll_held(&self, claim: Claim) -> Shared<bool> {
-        let Claim { lease, host, mut memory, sources, .. } = claim;
+        let Claim { lease, host, mut memory, host_sources, sources, .. } = claim;
         let polling = async {
             let Some(source) = sources.into_iter().next() else {
                 return self.give_back(lease).await.map(|()| false).map_err(Arc::new);
             };
             let delay = self.inner.cx.delay(source.settings.poll_delay, source.settings.kind, &host);
-            let turn = Turn { lease, many: false, last: true, delay };
+            let turn = Turn { lease, host_sources, many: false, last: true, delay };
             match self.permits.acquire().await {
-                Ok(permit) => {
-                    poll(&self.inner, permit, turn, &mut memory, source).await.map(|polled| polled.stored)
-                }
+                Ok(permit) => poll(&self.inner, permit.into(), turn, &mut memory, source)
+                    .await
+                    .map(|polled| polled.stored),
                 Err(_) => Ok(false),
             }
         };

@@ -7,25 +7,28 @@ use gleaner_core::identity::Sifted;
 use gleaner_core::incident::Asked;
 use gleaner_core::judgement::{self, HostMemory, Verdict, judge};
 use gleaner_core::network::Guard;
-use gleaner_core::outcome::{Level, Outcome};
+use gleaner_core::outcome::{Failure, Level, Outcome};
 use gleaner_core::pacing::Success;
-use gleaner_core::schedule::{HostState, Situation};
-use gleaner_core::suspect::Sight;
+use gleaner_core::schedule::{HostState, Situation, answered_quickly};
+use gleaner_core::source::Duplicates;
+use gleaner_core::suspect::{Change, Sight};
 use gleaner_core::time::{Span, Time};
-use tokio::sync::SemaphorePermit;
 
 use super::attempt::{Attempt, attempt};
 use super::record::Shared;
-use super::{Context, Inner, article, elsewhere, judged};
+use super::{Context, Inner, Place, article, elsewhere, judged};
+use crate::config::registrable;
 use crate::log::Shown;
 use crate::metrics::add;
-use crate::store::{Commit, Committed, Lease, NewEvent, PollRecord, Release, Source, StoreError};
+use crate::store::{Commit, Committed, Lease, Move, NewEvent, PollRecord, Release, Source, StoreError};
 
 /// A source's turn, among what is due of its host.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     /// The lease of the host.
     pub(super) lease: Lease,
+    /// How many sources of the host are polled, counted up to three.
+    pub(super) host_sources: u32,
     /// Whether it is one of several, so that they share a connection.
     pub(super) many: bool,
     /// Whether it is the last, with which the host is given back.
@@ -41,11 +44,17 @@ impl Turn {
         ends: bool,
         gap: Span,
         served: Option<Success>,
+        quick: Option<bool>,
         now: Time,
     ) -> Option<Release> {
         let pause = self.delay.max(gap);
         let free_at = (pause > Span::ZERO).then(|| now + pause);
-        (self.last || ends || free_at.is_some()).then_some(Release { lease: self.lease, free_at, served })
+        (self.last || ends || free_at.is_some()).then_some(Release {
+            lease: self.lease,
+            free_at,
+            served,
+            quick,
+        })
     }
 }
 
@@ -55,13 +64,50 @@ pub(super) struct Polled {
     pub(super) released: bool,
     /// Its outcome was recorded.
     pub(super) stored: bool,
+    /// Whether the host answered quickly; none: nothing was learned of that.
+    pub(super) quick: Option<bool>,
+    /// How the poll of a source ended, where that was recorded.
+    pub(super) ended: Option<PollEnd>,
+}
+
+/// How a recorded poll of a source ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PollEnd {
+    /// The document was read.
+    Fetched {
+        /// Posts that are new.
+        new: usize,
+        /// Posts that changed.
+        changed: usize,
+    },
+    /// The document is unchanged.
+    NotModified,
+    /// The poll failed.
+    Failed(Failure),
+}
+
+impl PollEnd {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Failed(failure) => Self::Failed(failure.clone()),
+            Outcome::NotModified { .. } => Self::NotModified,
+            Outcome::Fetched { .. } => Self::Fetched { new: 0, changed: 0 },
+        }
+    }
+
+    fn with_posts(self, new: usize, changed: usize) -> Self {
+        match self {
+            Self::Fetched { .. } => Self::Fetched { new, changed },
+            other => other,
+        }
+    }
 }
 
 impl Polled {
     /// The lease ran out before there was an answer: whoever has the host now asks, and nothing is left to give back.
     pub(super) fn broken_off(url: &str) -> Self {
         tracing::warn!(url = %Shown(url), "a lease ran out before there was an answer; it is asked again");
-        Self { released: true, stored: false }
+        Self { released: true, stored: false, quick: None, ended: None }
     }
 }
 
@@ -70,7 +116,7 @@ impl Polled {
 /// where its turn ends so, and where the host asks for it.
 pub(super) async fn poll(
     inner: &Inner,
-    permit: SemaphorePermit<'_>,
+    place: Place<'_>,
     turn: Turn,
     memory: &mut HostMemory,
     source: Source,
@@ -87,7 +133,8 @@ pub(super) async fn poll(
     let attempt = attempt?;
     metrics.polled(outcome_name(&attempt.outcome), attempt.duration, attempt.bytes);
     // The next host is asked while this poll is recorded.
-    drop(permit);
+    drop(place);
+    let quick = answered_quickly(&attempt.outcome, attempt.duration);
     let now = inner.cx.clock.now();
     let interval = inner.interval(&source, attempt.memory.as_ref().unwrap_or(&source.memory), now).await;
     let before = memory.clone();
@@ -96,10 +143,12 @@ pub(super) async fn poll(
     judged::note(inner, &guard);
     let ends =
         verdict.decision.host_hold_until.is_some() || verdict.release.is_some() || guard.down().is_some();
-    let release = turn.release(ends, verdict.host_gap, memory.latest_success, now);
+    let release = turn.release(ends, verdict.host_gap, memory.latest_success, quick, now);
     let (released, resume_over) = (release.is_some(), verdict.resume_over);
     let told = Told::of(&inner.cx, &source, &attempt, &verdict);
+    let end = PollEnd::of(&attempt.outcome);
     let commit = commit(inner, turn.lease, &source, attempt, verdict, memory, now);
+    let moved = commit.moved.clone();
     let recorded = inner.recorder.commit(commit, release).await;
     drop(guard);
     let committed = match recorded.await {
@@ -111,18 +160,38 @@ pub(super) async fn poll(
     };
     judged::resume(inner, resume_over, now).await;
     let stored = matches!(committed, Committed::Stored { .. });
+    let mut ended = None;
     match committed {
         Committed::Stored { new, changed } => {
+            ended = Some(end.with_posts(new.len(), changed.len()));
             add(&metrics.posts_new, new.len() as u64);
             add(&metrics.posts_updated, changed.len() as u64);
             told.log(&source, new.len(), changed.len());
+            if let Some(moved) = moved {
+                log_move(inner, &source, &moved).await;
+            }
         }
         Committed::Discarded => {
             *memory = before;
             tracing::debug!(url = %Shown(&source.settings.url), "a poll was overtaken; discarded")
         }
     }
-    Ok(Polled { released, stored })
+    Ok(Polled { released, stored, quick, ended })
+}
+
+/// Logs whether a source that was to move did, which its collection may have refused.
+async fn log_move(inner: &Inner, source: &Source, moved: &Move) {
+    let (from, to) = (Shown(&moved.from), Shown(&moved.url));
+    match inner.cx.store.source(source.id).await {
+        Ok(now) if now.settings.url == moved.url => {
+            tracing::info!(url = %to, %from, %to, reason = moved.reason, "source moved");
+        }
+        Ok(_) if moved.redirect.taken_by.is_none() => {
+            tracing::warn!(url = %from, %from, %to, "source not moved: its collection has the new URL already");
+        }
+        // It was refused before, or is deleted by now.
+        Ok(_) | Err(_) => {}
+    }
 }
 
 /// The database takes other polls, but not this one. Only that is recorded, as a failure of ours: else it would be
@@ -141,13 +210,14 @@ async fn refused(
     let now = inner.cx.clock.now();
     let mut guard = inner.guard.lock().await;
     let verdict = judged(&inner.cx, turn, source, &attempt, interval, memory, &mut guard, now);
-    let release = turn.release(false, verdict.host_gap, memory.latest_success, now);
+    let release = turn.release(false, verdict.host_gap, memory.latest_success, None, now);
     let released = release.is_some();
+    let end = PollEnd::of(&attempt.outcome);
     let commit = commit(inner, turn.lease, source, attempt, verdict, memory, now);
     let recorded = inner.recorder.commit(commit, release).await;
     drop(guard);
     let stored = matches!(recorded.await?, Committed::Stored { .. });
-    Ok(Polled { released, stored })
+    Ok(Polled { released, stored, quick: None, ended: stored.then_some(end) })
 }
 
 /// What a poll is counted as: a failure by its kind.
@@ -175,7 +245,9 @@ fn judged(
     };
     let poll = judgement::Poll {
         asked: Asked { source: source.id, fence: source.fence },
-        host: turn.lease.host_id,
+        host: &source.host,
+        domain: registrable(&source.host).unwrap_or(&source.host),
+        host_sources: turn.host_sources,
         outcome: &attempt.outcome,
     };
     judge(&cx.config.judgement.rules, &at, &poll, memory, guard, now, cx.chance.jitter())
@@ -200,8 +272,10 @@ fn commit(
     let Followed { rest, pages, .. } = attempt.found.unwrap_or_default();
     let mut articles = article::queue(inner, source, pages, now);
     articles.extend(search.work);
-    let Sifted { new, changed, remember, vanished, skipped } = rest;
+    let Sifted { new, changed, remember, copies, vanished, skipped, .. } = rest;
     let failure = attempt.outcome.failure();
+    let row = decision.health.failing.as_ref();
+    let excused_by = row.and_then(|row| row.excused_by.clone()).filter(|_| excused.is_some());
     let poll = PollRecord {
         at: now,
         outcome: attempt.outcome.name().to_owned(),
@@ -213,12 +287,17 @@ fn commit(
         note: attempt.note,
         rule: decision.next.map(|next| next.why.name().to_owned()),
         excused,
+        excused_by,
     };
     // What is not the source's fault is no sign either.
     let sight = if excused.is_some() { Sight::Nothing } else { attempt.sight };
     let suspect = sight.change(source.suspect.as_ref(), now);
     let told = |change| NewEvent::of_suspicion(source.id, &source.settings.url, change);
-    events.extend(suspect.as_ref().map(told));
+    events.extend(match (&suspect, &source.pages_suspect) {
+        // It still is suspect, because its pages fail.
+        (Some(Change::Cleared), Some(pages)) => Some(told(&Change::Suspected(pages.clone()))),
+        (suspect, _) => suspect.as_ref().map(told),
+    });
     Commit {
         lease,
         source_id: source.id,
@@ -233,6 +312,8 @@ fn commit(
         new,
         changed,
         remember,
+        copies,
+        unique_text: inner.cx.duplicates(source) == Duplicates::Content,
         vanished,
         articles,
         poll,
@@ -245,41 +326,45 @@ fn commit(
 /// What the log says of a poll once it is recorded.
 struct Told {
     failure: Option<(Level, &'static str, Option<u16>, String)>,
-    set_aside: Option<(String, u32)>,
+    excused_by: Option<String>,
+    /// Quarantined or disabled: the reason, the kind of the latest failure and the count of failures in a row.
+    set_aside: Option<(String, &'static str, u32)>,
     recovered: Option<String>,
 }
 
 impl Told {
     fn of(cx: &Context, source: &Source, attempt: &Attempt, verdict: &Verdict) -> Self {
         let decision: &Decision = &verdict.decision;
-        // What is not the source's fault was told of its host, or of us.
-        let failure = attempt.outcome.failure().filter(|_| verdict.excused.is_none()).map(|failure| {
+        let failure = attempt.outcome.failure().map(|failure| {
             let level = cx.policy(source).rule(failure.kind).level;
             (level, failure.kind.name(), failure.status, failure.message.clone())
         });
         let event = |kinds: &[StatusEventKind]| {
             decision.events.iter().find(|event| kinds.contains(&event.kind)).map(|event| event.reason.clone())
         };
-        let count = decision.health.failing.as_ref().map_or(0, |row| row.count);
-        let set_aside =
-            event(&[StatusEventKind::Quarantined, StatusEventKind::Disabled]).map(|reason| (reason, count));
-        Self { failure, set_aside, recovered: event(&[StatusEventKind::Recovered]) }
+        let failing = decision.health.failing.as_ref();
+        let (error_type, count) = failing.map_or(("", 0), |row| (row.kind.name(), row.count));
+        let set_aside = event(&[StatusEventKind::Quarantined, StatusEventKind::Disabled])
+            .map(|reason| (reason, error_type, count));
+        let excused_by = failing.filter(|_| verdict.excused.is_some()).and_then(|row| row.excused_by.clone());
+        Self { failure, excused_by, set_aside, recovered: event(&[StatusEventKind::Recovered]) }
     }
 
     /// One line a failed poll, and one a change that people should hear of. Sources go by their URL.
     fn log(self, source: &Source, new: usize, changed: usize) {
         let url = Shown(&source.settings.url);
+        let excused_by = self.excused_by.as_deref();
         match &self.failure {
             Some((Level::Warn, error_type, status_code, error)) => {
-                tracing::warn!(%url, error_type, status_code, error = %Shown(error), "poll failed");
+                tracing::warn!(%url, error_type, status_code, error = %Shown(error), excused_by, "poll failed");
             }
             Some((Level::Error, error_type, status_code, error)) => {
-                tracing::error!(%url, error_type, status_code, error = %Shown(error), "poll failed");
+                tracing::error!(%url, error_type, status_code, error = %Shown(error), excused_by, "poll failed");
             }
             None => tracing::debug!(%url, new, changed, "polled"),
         }
-        if let Some((reason, count)) = &self.set_aside {
-            tracing::warn!(%url, reason = %Shown(reason), count, "feed disabled");
+        if let Some((reason, error_type, count)) = &self.set_aside {
+            tracing::warn!(%url, error_type, reason = %Shown(reason), count, "feed disabled");
         }
         if let Some(reason) = &self.recovered {
             tracing::info!(%url, reason = %Shown(reason), "feed recovered");

@@ -64,7 +64,7 @@ async fn one(inner: &Inner, source: Source) -> Result<bool, StoreError> {
     let now = cx.clock.now();
     let host = host_key(&cx.config, source.settings.kind, &source.settings.url);
     let moves = (&host.name, host.slot) != (&source.host, source.slot);
-    if source.health.last_polled_at.is_none() {
+    if source.health.awaiting_poll {
         // Its first poll was drawn once, and is not drawn again.
         let edit = SourceEdit { host, ..SourceEdit::of(&source) };
         return if moves { cx.store.edit_source(&edit, now).await.map(|()| true) } else { Ok(false) };

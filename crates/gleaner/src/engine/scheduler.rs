@@ -13,26 +13,29 @@ use tokio::task::JoinSet;
 use super::cleanup::Cleaner;
 use super::now::Poller;
 use super::poll::Turn;
+use super::poll_run::Reports;
 use super::{Context, Inner, article, indexer, poll, reschedule};
 use crate::clock::Clock;
-use crate::store::{ArticleWork, Claim, ClaimRequest, Lease, Release, Source, Spread, StoreError};
+use crate::store::{
+    ArticleWork, Claim, ClaimRequest, ClaimScope, Lease, Release, Source, Spread, StoreError,
+};
 
 /// How many hosts one claim takes at most.
 const CLAIM: usize = 100;
 /// How many sources of one host are polled under one lease.
-const PER_HOST: u32 = 50;
-/// How long polls under way have to end when the engine stops.
-const GRACE: Duration = Duration::from_secs(25);
+pub(super) const PER_HOST: u32 = 50;
+/// How long polls under way have to end when the engine stops; the process has a few seconds more.
+const GRACE: Duration = Duration::from_secs(20);
 /// How long the loop waits at most, so that what other processes add is noticed.
 const PAUSE: Span = Span::from_secs(1);
 
 /// Polls what is due.
 pub struct Engine {
-    inner: Arc<Inner>,
-    tasks: JoinSet<()>,
+    pub(super) inner: Arc<Inner>,
+    pub(super) tasks: JoinSet<()>,
     cleaner: Cleaner,
     heartbeat_at: Option<Time>,
-    owner: String,
+    pub(super) owner: String,
 }
 
 /// What a tick did.
@@ -69,24 +72,32 @@ impl Engine {
         if let Err(error) = self.cleaner.run(&self.inner.cx, now).await {
             tracing::error!(%error, "what is too old could not be cleaned up; polling goes on");
         }
-        // A claim is a transaction: a few for many hosts, not one for each that ends.
-        if self.room() < self.at_once() || self.inner.is_stopping() {
+        let room = self.room();
+        if self.inner.is_stopping() || room.total < room.worth_a_claim {
             return Ok(Ticked::default());
         }
         let rules = &self.inner.cx.config.judgement.rules.guard;
-        let (hosts, per_host) = match self.inner.guard.lock().await.leave(rules, now) {
-            Leave::All => (self.at_once() as u32, PER_HOST),
-            Leave::Probe => (1, 1),
+        let leave = self.inner.guard.lock().await.leave(rules, now);
+        let hosts = self.at_once().min(room.total);
+        let slow_hosts = room.slow.min((hosts * 3 / 4).max(1));
+        let (hosts, slow_hosts, per_host, scope) = match leave {
+            Leave::All => (hosts as u32, slow_hosts as u32, PER_HOST, ClaimScope::All),
+            Leave::Probe => (1, 1, 1, ClaimScope::Probe),
             Leave::Wait(_) => return Ok(Ticked::default()),
         };
         let (lease, owner) = (self.inner.cx.lease(), self.owner.clone());
-        let request = ClaimRequest { now, lease, owner, hosts, per_host };
+        let request = ClaimRequest { now, lease, owner, hosts, slow_hosts, per_host, scope };
         let claims = self.inner.cx.store.claim(&request).await?;
+        let probe = scope == ClaimScope::Probe;
+        if probe && claims.is_empty() {
+            self.inner.guard.lock().await.probe_later(now);
+        }
         let ticked =
             Ticked { hosts: claims.len(), sources: claims.iter().map(|claim| claim.sources.len()).sum() };
         for claim in claims {
             self.inner.leases.take(claim.lease, now + lease);
-            self.tasks.spawn(work(Arc::clone(&self.inner), claim, per_host == 1));
+            let lane = Lane::new(&self.inner, claim.quick);
+            self.tasks.spawn(work(Arc::clone(&self.inner), claim, lane, probe, None));
         }
         self.count();
         Ok(ticked)
@@ -143,7 +154,7 @@ impl Engine {
                     0
                 }
             };
-            if claimed == self.at_once() && self.room() >= claimed {
+            if claimed == self.at_once() && self.room().total >= claimed {
                 continue;
             }
             let pause = tokio::time::sleep(self.inner.cx.clock.real(PAUSE));
@@ -178,13 +189,15 @@ impl Engine {
         let longest = cx.config.policies.values().map(|policy| policy.longest_gap(interval)).max();
         let spread = Spread {
             now,
-            within: interval,
+            interval,
+            within: Spread::LONGEST,
             longest: longest.unwrap_or_default().max(LONGEST_HOLD).max(Spread::LONGEST),
             lease: cx.longest_lease(),
             overdue: jump == Jump::Seen,
+            excused: false,
         };
         if jump == Jump::Seen {
-            tracing::warn!(%now, "the clock has jumped; what is overdue is spread over an interval");
+            tracing::warn!(%now, "the clock has jumped; each overdue source is spread over its interval");
         }
         let spread = cx.store.spread(&spread).await;
         if let Err(error) = &spread {
@@ -208,18 +221,30 @@ impl Engine {
     }
 
     /// How many hosts one claim takes.
-    fn at_once(&self) -> usize {
+    pub(super) fn at_once(&self) -> usize {
         (self.inner.cx.config.fetch.concurrency as usize).min(CLAIM)
     }
 
+    /// Whether there is room for as many hosts as one claim takes.
+    pub(super) fn has_room(&self) -> bool {
+        self.room().total >= self.at_once()
+    }
+
     /// How many more hosts may be begun. Beside those that are asked, some wait for their turn and some for their
-    /// polls to be recorded, so that neither the network nor the writer stands still.
-    fn room(&self) -> usize {
-        (3 * self.inner.cx.config.fetch.concurrency as usize).saturating_sub(self.tasks.len())
+    /// polls to be recorded, so that neither the network nor the writer stands still. A quarter is kept for quick hosts.
+    fn room(&self) -> Room {
+        let most = 3 * self.inner.cx.config.fetch.concurrency as usize;
+        let slow = self.inner.slow_tasks.load(Ordering::Relaxed);
+        Room {
+            total: most.saturating_sub(self.tasks.len()),
+            slow: (most * 3 / 4).max(1).saturating_sub(slow),
+            // A claim is a transaction: a few for many hosts, not one for each that ends.
+            worth_a_claim: self.at_once().min(most.saturating_sub(slow) / 3).max(1),
+        }
     }
 
     /// Moves the end of our leases, well before they run out.
-    async fn keep_leases(&mut self, now: Time) -> Result<(), StoreError> {
+    pub(super) async fn keep_leases(&mut self, now: Time) -> Result<(), StoreError> {
         let lease = self.inner.cx.lease();
         let due = self.heartbeat_at.is_none_or(|at| now >= at || at > now + lease);
         if !due {
@@ -235,6 +260,44 @@ impl Engine {
             tracing::warn!(host_id = lost.host_id, "a lease was lost; what it polls is discarded");
         }
         Ok(())
+    }
+}
+
+/// How many more hosts may be begun.
+struct Room {
+    total: usize,
+    /// Of these, so many that are not quick.
+    slow: usize,
+    /// With less room than this nothing is claimed.
+    worth_a_claim: usize,
+}
+
+/// Whether a host's task counts as one of a quick host; any other counts among the slow ones as long as it runs.
+pub(super) struct Lane {
+    inner: Arc<Inner>,
+    quick: bool,
+}
+
+impl Lane {
+    pub(super) fn new(inner: &Arc<Inner>, quick: bool) -> Self {
+        let mut lane = Self { inner: Arc::clone(inner), quick: true };
+        lane.set(quick);
+        lane
+    }
+
+    fn set(&mut self, quick: bool) {
+        match (self.quick, quick) {
+            (true, false) => self.inner.slow_tasks.fetch_add(1, Ordering::Relaxed),
+            (false, true) => self.inner.slow_tasks.fetch_sub(1, Ordering::Relaxed),
+            _ => 0,
+        };
+        self.quick = quick;
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.set(true);
     }
 }
 
@@ -305,13 +368,20 @@ fn in_order(
 /// host's row, not here, so that it holds across restarts and workers.
 ///
 /// While our own network is down only a probe is made; what was claimed before is given back, and is due again.
-async fn work(inner: Arc<Inner>, claim: Claim, probe: bool) {
-    let Claim { lease, host, mut memory, sources, articles, .. } = claim;
+/// How each poll of a source ended goes to `reports`, where somebody wants to know.
+pub(super) async fn work(
+    inner: Arc<Inner>,
+    claim: Claim,
+    mut lane: Lane,
+    probe: bool,
+    reports: Option<Reports>,
+) {
+    let Claim { lease, host, mut memory, host_sources, sources, articles, .. } = claim;
     let many = sources.len() + articles.len() > 1;
     let mut due = in_order(&memory, lease, sources, articles).into_iter().peekable();
     let mut released = false;
     while let Some(work) = due.next() {
-        let Ok(permit) = inner.permits.acquire().await else { return };
+        let Some(permit) = inner.place(lane.quick).await else { return };
         if inner.is_stopping() || inner.cx.metrics.network_down_since().is_some() && !probe {
             break;
         }
@@ -320,13 +390,25 @@ async fn work(inner: Arc<Inner>, claim: Claim, probe: bool) {
             Work::Article(work) => inner.cx.delay(work.poll_delay, work.kind, &host),
         };
         let last = due.peek().is_none() || memory.one_at_a_time();
-        let turn = Turn { lease, many, last, delay };
+        let turn = Turn { lease, host_sources, many, last, delay };
+        let source_id = match &work {
+            Work::Source(source) => Some(source.id),
+            Work::Article(_) => None,
+        };
         let polled = match work {
             Work::Source(source) => poll::poll(&inner, permit, turn, &mut memory, *source).await,
             Work::Article(work) => article::article(&inner, permit, turn, &host, &mut memory, *work).await,
         };
+        if let Some((reports, id)) = reports.as_ref().zip(source_id) {
+            let ended = polled.as_ref().map(|polled| polled.ended.clone()).map_err(Arc::clone);
+            // Nobody may be left to hear it.
+            let _ = reports.send((id, ended));
+        }
         match polled {
-            Ok(polled) => released = polled.released,
+            Ok(polled) => {
+                released = polled.released;
+                lane.set(polled.quick.unwrap_or(lane.quick));
+            }
             Err(error) => {
                 tracing::error!(host, %error, "a poll could not be recorded; it is due again when the lease runs out");
                 return done(&inner, lease);

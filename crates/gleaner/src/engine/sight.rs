@@ -2,7 +2,7 @@
 
 use gleaner_core::identity::Seen;
 use gleaner_core::source::Kind;
-use gleaner_core::suspect::{LONGEST_TEXT, Look, Reason, Rhythm, Sight, Wanted, look};
+use gleaner_core::suspect::{LONGEST_TEXT, Look, Reason, Rhythm, Sight, Wanted, ends_early, look};
 use gleaner_core::time::Time;
 
 use crate::read::glance::{Glance, beginning, glance};
@@ -19,6 +19,8 @@ pub(super) struct Before {
     kind: Kind,
     entries: usize,
     suspected: Option<Reason>,
+    /// The document before it ended early.
+    ended_early: bool,
 }
 
 impl Before {
@@ -27,6 +29,7 @@ impl Before {
             kind: source.settings.kind,
             entries: known.iter().filter(|seen| seen.absent_since.is_none()).count(),
             suspected: source.suspect.as_ref().map(|suspected| suspected.reason),
+            ended_early: source.memory.hints.ends_early,
         }
     }
 
@@ -42,8 +45,9 @@ impl Before {
             |document: &Document, seen: &Glance| look(&Look { rhythm, ..self.at(page, document, seen) }, now);
 
         match document {
-            // What is missing may come with the next one.
-            Some(Document { lacks: Some(Lack::EndsEarly), .. }) => Sight::Nothing,
+            Some(Document { lacks: Some(Lack::EndsEarly), entries, .. }) => {
+                ends_early(self.ended_early, entries.len(), page.body.len() as u64)
+            }
             Some(document) => look(document, &self.glance(page, document)),
             None => match glance(page).map(|seen| look(&Document::default(), &seen)) {
                 Some(wrong @ Sight::Wrong(_)) => wrong,

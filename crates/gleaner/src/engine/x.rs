@@ -5,6 +5,7 @@
 //! counts, and charges, every post that it shows. On the first poll the newest page is enough. Absent on purpose:
 //! asking again for the account's id, which outlives a change of its name.
 
+use gleaner_core::backfill::keep_recent;
 use gleaner_core::classify::Fault;
 use gleaner_core::follow::Followed;
 use gleaner_core::identity::sift;
@@ -98,7 +99,8 @@ pub(super) async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Att
         let (known, filter) = (known(inner, source).await?, filter(inner, source, now));
         let entries = haul.entries;
         let complete = lacks.is_none();
-        let work = move || Ok(sift(entries, &known, &filter, complete, now, read::body_text));
+        let work =
+            move || Ok(keep_recent(sift(entries, &known, &filter, complete, now, read::body_text), &filter));
         Some(Followed { rest: off_the_threads(inner, work).await?, ..Followed::default() })
     };
     let note = lacks.map(|lack| lack.to_string());

@@ -181,6 +181,12 @@ impl Fetcher {
             304 => {
                 return Err(Fault::Other("304 Not Modified, though nothing was said to be known".to_owned()));
             }
+            401 if request.credential.is_some() && !trail.is_at_home() => {
+                let origin = trail.here().origin().ascii_serialization();
+                return Err(Fault::Unauthorized(format!(
+                    "401 Unauthorized: it is redirected to {origin}, and its credentials are sent to its own origin only"
+                )));
+            }
             _ => return Err(Fault::Status(status)),
         }
         let url = trail.here().clone();

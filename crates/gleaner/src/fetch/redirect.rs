@@ -1,6 +1,7 @@
 //! The redirects of one request: where each points, and when it is enough.
 
 use gleaner_core::classify::Fault;
+use gleaner_core::redirect::keeps_credentials;
 use url::Url;
 
 use super::types::Hop;
@@ -28,10 +29,11 @@ impl Trail {
         self.hops.last().map_or(&self.start, |hop| &hop.target)
     }
 
-    /// Whether no hop has left the origin of the start. Once left it stays left: who sends us back chooses the
-    /// path, and must not do so with credentials that are not its own.
+    /// Whether no hop has left the origin of the start, or only for https instead of http. Once left it stays left: who
+    /// sends us back chooses the path, and must not do so with credentials that are not its own.
     pub(super) fn is_at_home(&self) -> bool {
-        self.hops.iter().all(|hop| hop.target.origin() == self.start.origin())
+        let before = std::iter::once(&self.start).chain(self.hops.iter().map(|hop| &hop.target));
+        before.zip(&self.hops).all(|(from, hop)| keeps_credentials(from, &hop.target))
     }
 
     /// Takes a redirect. The target is not yet guarded.
@@ -125,5 +127,23 @@ mod tests {
         assert!(!trail.is_at_home());
         trail.step(301, Some(b"https://a.example/back")).unwrap();
         assert!(!trail.is_at_home());
+    }
+
+    #[test]
+    fn an_upgrade_to_https_stays_at_home() {
+        let at_home = |start: &str, location: &[u8]| {
+            let mut trail = Trail::new(&Url::parse(start).unwrap(), 10);
+            trail.step(301, Some(location)).unwrap();
+            trail.is_at_home()
+        };
+        assert!(at_home("http://a.example/feed", b"https://a.example/feed"));
+        assert!(!at_home("http://a.example/feed", b"https://b.example/feed"));
+        assert!(!at_home("http://a.example:8080/feed", b"https://a.example/feed"));
+        assert!(!at_home("http://a.example/feed", b"https://a.example:8443/feed"));
+        assert!(!at_home("https://a.example/feed", b"http://a.example/feed"));
+        let mut back = Trail::new(&Url::parse("http://a.example/feed").unwrap(), 10);
+        back.step(301, Some(b"https://a.example/feed")).unwrap();
+        back.step(301, Some(b"http://a.example/other")).unwrap();
+        assert!(!back.is_at_home(), "back to http is a downgrade");
     }
 }

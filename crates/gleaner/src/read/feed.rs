@@ -7,7 +7,7 @@ use gleaner_core::time::{Span, Time};
 use gleaner_feed::{Options, Text, TextKind};
 
 use super::text::escape;
-use super::{Document, Lack, Page, Rules};
+use super::{Document, Lack, Page, Rules, glance};
 
 /// What a feed's server is asked for.
 pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
@@ -17,8 +17,10 @@ pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application
 pub fn read(page: &Page<'_>, _: &Rules<'_>) -> Result<Document, Fault> {
     let content_type = std::str::from_utf8(page.content_type).ok();
     let options = Options { content_type, url: Some(page.url.as_str()), ..Options::default() };
-    let feed =
-        gleaner_feed::parse(page.body, &options).map_err(|error| Fault::Unreadable(error.to_string()))?;
+    let feed = gleaner_feed::parse(page.body, &options).map_err(|error| {
+        let wall = glance::bot_wall(page).map(|wall| wall.message("feed"));
+        Fault::Unreadable(wall.unwrap_or_else(|| error.to_string()))
+    })?;
     let lacks = match feed.repairs {
         repairs if repairs.truncated => Some(Lack::EndsEarly),
         repairs if repairs.entries_dropped => Some(Lack::TooLong),
@@ -30,6 +32,7 @@ pub fn read(page: &Page<'_>, _: &Rules<'_>) -> Result<Document, Fault> {
 }
 
 fn entry(entry: gleaner_feed::Entry) -> Entry {
+    let published_at = published(&entry);
     let url = entry.url().map(str::to_owned);
     let author = entry.author().map(str::to_owned);
     let content = entry.content.map(|content| content.text).filter(|text| !text.is_blank()).or(entry.summary);
@@ -39,9 +42,16 @@ fn entry(entry: gleaner_feed::Entry) -> Entry {
         title: entry.title.as_ref().map(Text::plain).filter(|title| !title.is_empty()),
         raw_content: content.map(html),
         author,
-        published_at: entry.published.or(entry.updated).map(Time::from_millis),
+        published_at,
         shares_url: false,
     }
+}
+
+/// When an entry was published, or else last changed. The epoch of a clock is no date: taken for one, every entry of
+/// such a feed would be too old to be stored.
+fn published(entry: &gleaner_feed::Entry) -> Option<Time> {
+    let mut dates = [entry.published, entry.updated].into_iter().flatten().map(Time::from_millis);
+    dates.find(|date| !date.is_clock_epoch())
 }
 
 /// A text as HTML: plain text is escaped, so that a `<` in it stays one.
@@ -54,14 +64,14 @@ fn html(text: Text) -> String {
 
 fn hints(feed: &gleaner_feed::Feed) -> Hints {
     let schedule = &feed.schedule;
-    let dates = || feed.entries.iter().filter_map(|entry| entry.published.or(entry.updated));
+    let dates = || feed.entries.iter().filter_map(published);
     let dated = dates().count() >= WINDOW_ENTRIES;
     Hints {
         ttl: schedule.ttl_minutes.map(|minutes| Span::from_mins(minutes.into())),
         update_period: schedule.update_interval().map(|seconds| Span::from_secs(seconds.into())),
         skip_hours: schedule.skip_hours.iter().map(|hour| 1 << hour).sum(),
         skip_days: schedule.skip_days.iter().map(|day| 1 << day).sum(),
-        oldest_entry: dates().min().filter(|_| dated).map(Time::from_millis),
+        oldest_entry: dates().min().filter(|_| dated),
         ..Hints::NONE
     }
 }

@@ -3,6 +3,8 @@
 //! For whoever wants to know what sort of page it is, whatever its server says it should be. Absent on purpose: a tree,
 //! and what the page is about.
 
+use gleaner_core::bot_wall::{self, BotWall};
+
 use super::Page;
 use super::decode::decode;
 use super::html::{Token, Tokens};
@@ -35,6 +37,17 @@ pub fn glance(page: &Page<'_>) -> Option<Glance> {
     });
     tags.next().filter(|first| FIRST.iter().any(|name| first.is(name)))?;
     Some(Glance { title: title(html), text: plain_text(html) })
+}
+
+/// The wall that a page is, in place of what was asked for.
+pub fn bot_wall(page: &Page<'_>) -> Option<BotWall> {
+    // Walls are small, pictures and all.
+    if page.body.len() > 2 * GLANCED {
+        return None;
+    }
+    let seen = glance(page)?;
+    let whole = decode(page.body, page.content_type);
+    bot_wall::detect(beginning(&whole, GLANCED), &seen.title, &seen.text)
 }
 
 /// A text's first bytes, to the end of a character.

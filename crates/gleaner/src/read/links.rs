@@ -33,8 +33,8 @@ use self::data::Listed;
 use self::items::Item;
 use self::outline::Outline;
 use self::score::Signs;
-pub use self::select::BadSelector;
 use self::title::Title;
+use super::selector::{Selector, SelectorError};
 use super::{Page, decode, tree};
 
 /// A link to an article.
@@ -53,14 +53,14 @@ const LIST: usize = 3;
 
 /// Whether a selector can be used; what is wrong where it cannot.
 pub fn check_selector(selector: &str) -> Result<(), String> {
-    select::matcher(selector).map(drop).map_err(|bad| bad.to_string())
+    Selector::parse(selector).map(drop).map_err(|bad| bad.to_string())
 }
 
 /// Links by a CSS selector, in page order, each once. It may match anchors, what has one in it, or what is in one.
-pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, BadSelector> {
-    let matcher = select::matcher(selector)?;
+pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, SelectorError> {
+    let selector = Selector::parse(selector)?;
     let html = text(page);
-    let urls = select::addresses(&tree::parse(&html), &matcher, page.url);
+    let urls = select::addresses(&tree::parse(&html), &selector, page.url)?;
     let selected: HashSet<String> = urls.iter().map(address::key).collect();
     let is_selected = |candidate: &Candidate| selected.contains(&candidate.address.key);
     let found = Found::on(page, &html, |candidates| candidates.iter().map(is_selected).collect());

@@ -4,6 +4,7 @@
 //! A document tree is built only where an article or its links are to be found in a page.
 
 pub mod article;
+mod budget;
 pub mod decode;
 pub mod discover;
 mod element;
@@ -12,6 +13,7 @@ pub mod glance;
 mod html;
 pub mod links;
 pub mod opml;
+mod selector;
 pub mod text;
 pub mod tree;
 pub mod watchlist;

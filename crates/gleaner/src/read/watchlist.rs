@@ -1,14 +1,18 @@
 //! An index page: its links, each an entry that is read on its own page.
 
 use gleaner_core::classify::Fault;
+use gleaner_core::link;
 use gleaner_core::post::Entry;
 
 use super::links::{self, Link};
-use super::{Document, Lack, Page, Rules};
+use super::{Document, Lack, Page, Rules, glance};
 
 /// Reads an index page: the links that `article_selector` finds, else those that look like articles.
 pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
     page.html()?;
+    if let Some(wall) = glance::bot_wall(page) {
+        return Err(Fault::Unreadable(wall.message("page")));
+    }
     let links = match rules.article_selector {
         Some(selector) => links::select(page, selector).map_err(|why| Fault::Unreadable(why.to_string()))?,
         None => links::guess(page),
@@ -22,5 +26,7 @@ pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
 
 fn entry(link: Link) -> Entry {
     let Link { url, title, published_at } = link;
-    Entry { url: Some(url.into()), title, published_at, ..Entry::default() }
+    // Whatever an index calls a link today, it is the same one.
+    let guid = Some(link::canonical(url.as_str()));
+    Entry { guid, url: Some(url.into()), title, published_at, ..Entry::default() }
 }

@@ -5,20 +5,25 @@
 
 use std::collections::HashMap;
 
-use dom_query::{Document as Tree, Matcher, NodeId, NodeRef};
+use dom_query::{Document as Tree, NodeId, NodeRef};
 use gleaner_core::classify::Fault;
 use gleaner_core::post::{Entry, content_hash};
 
+use super::selector::{Selector, SelectorError};
 use super::text::plain_text;
-use super::{Document, Page, Rules, tree};
+use super::{Document, Page, Rules, glance, tree};
 
 /// Reads a page; `ignore_selector` leaves out what always changes.
 pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
-    let tree = tree::parse(&page.html()?);
+    let html = page.html()?;
+    if let Some(wall) = glance::bot_wall(page) {
+        return Err(Fault::Unreadable(wall.message("page")));
+    }
+    let tree = tree::parse(&html);
     if let Some(selector) = rules.ignore_selector {
-        let matcher = Matcher::new(selector)
-            .map_err(|_| Fault::Unreadable(format!("'{selector}' is no CSS selector")))?;
-        tree.select_matcher(&matcher).remove();
+        let unreadable = |error: SelectorError| Fault::Unreadable(error.to_string());
+        let ignored = Selector::parse(selector).and_then(|selector| selector.matches(&tree));
+        ignored.map_err(unreadable)?.iter().for_each(NodeRef::remove_from_parent);
     }
     let html = content(&tree);
     let body = plain_text(&html);

@@ -4,16 +4,17 @@
 //! id, a link's hash. Absent on purpose: sessions of the dashboard, which are tokens in a cookie.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Mutex;
 
-use argon2::Argon2;
-use argon2::password_hash::phc::PasswordHash;
-use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use gleaner_core::time::{Span, Time};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 
 use super::audit::Target;
+use super::login_limits::{LoginLimits, Subject};
+use super::password::{Caller, Passwords};
 use super::{Actor, By, Scope, Service, ServiceError, jwt};
 use crate::config::secret::Secret;
 use crate::hex;
@@ -22,11 +23,8 @@ use crate::vault::random;
 
 /// How long a link to log in is good.
 const LINK: Span = Span::from_hours(24);
-/// How many times in a row a name may fail to log in, and for how long it then waits.
-const FAILURES: u32 = 5;
-const LOCKED: Span = Span::from_mins(1);
-/// So many names are remembered for that; an attacker's inventions push each other out.
-const NAMES: usize = 10_000;
+/// How many tokens are remembered.
+const TOKENS: usize = 10_000;
 /// How long a token that was found is not looked up again, so that a revocation takes no longer anywhere.
 const REMEMBERED: Span = Span::from_secs(1);
 /// How long a token for output feeds is good.
@@ -35,6 +33,10 @@ const FEED: Span = Span::from_days(3650);
 const LIMITED_TO: usize = 100;
 /// The shortest password.
 const PASSWORD_CHARS: usize = 10;
+/// The longest password; hashing takes longer for longer ones.
+const PASSWORD_BYTES: usize = 1000;
+/// The longest name, in characters.
+const NAME_CHARS: usize = 100;
 
 /// How somebody proves who they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +47,10 @@ pub enum Login {
         name: String,
         /// The proof.
         password: Secret,
+        /// Where it comes from; none where there is no network in between.
+        address: Option<IpAddr>,
+        /// What an earlier login left on the device.
+        device: Option<Secret>,
     },
     /// The code of a link that is good once.
     Link(Secret),
@@ -63,27 +69,50 @@ pub struct Granted {
     pub scopes: String,
 }
 
+/// What somebody has after a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedIn {
+    /// Who it is.
+    pub actor: Actor,
+    /// The token that lets in from now on.
+    pub granted: Granted,
+    /// What makes this device known at the next login.
+    pub device: Secret,
+}
+
 /// What is remembered between requests.
 #[derive(Default)]
 pub(super) struct Gate {
     /// Tokens by id, with when they were looked up.
     known: Mutex<HashMap<String, (Token, User, Time)>>,
-    /// Failed logins by name: how many, and when the last was.
-    failures: Mutex<HashMap<String, (u32, Time)>>,
+    limits: LoginLimits,
+    passwords: Passwords,
+    lookups: Lookups,
+}
+
+/// How many codes of strangers are looked up at once.
+struct Lookups(Semaphore);
+
+impl Default for Lookups {
+    fn default() -> Self {
+        Self(Semaphore::new(2))
+    }
 }
 
 impl Service {
     /// Lets somebody in, for so long.
-    pub async fn log_in(&self, login: Login, lasts: Span) -> Result<(Actor, Granted), ServiceError> {
+    pub async fn log_in(&self, login: Login, lasts: Span) -> Result<LoggedIn, ServiceError> {
         let user = match login {
-            Login::Password { name, password } => self.check_password(&name, password).await?,
+            Login::Password { name, password, address, device } => {
+                self.check_password(&name, password, address, device).await?
+            }
             Login::Link(code) => self.check_link(&code).await?,
         };
         let name = format!("login {}", hex::encode(&random::<8>()?));
         let scopes = vec![Scope::Read, Scope::Write];
         let granted = self.grant(&user, TokenKind::Session, &name, &scopes, None, lasts).await?;
-        let id = granted.id;
-        Ok((Actor::by_token(user, scopes, id), granted))
+        let device = self.new_device(&user.name, self.clock.now())?;
+        Ok(LoggedIn { actor: Actor::by_token(user, scopes, granted.id), granted, device })
     }
 
     /// Who an access token lets in.
@@ -146,6 +175,18 @@ impl Service {
         Ok(None)
     }
 
+    /// The token of a code that anybody may send. A few are looked up at a time, so that a flood of them leaves the
+    /// database to others.
+    pub(super) async fn token_of_stranger(
+        &self,
+        kind: TokenKind,
+        code: &str,
+    ) -> Result<Option<(Token, User)>, ServiceError> {
+        // It is never closed.
+        let _turn = self.gate.lookups.0.acquire().await;
+        Ok(self.store.token(kind, &hashed(code)).await?)
+    }
+
     /// What access tokens are signed with: the configured secret, else a key of the vault's.
     pub(super) fn signing_key(&self) -> Result<Vec<u8>, ServiceError> {
         match &self.config.api.jwt_secret {
@@ -183,22 +224,49 @@ impl Service {
         Ok(Granted { id, secret: Secret::new(secret), expires_at, scopes: token.scopes })
     }
 
-    async fn check_password(&self, name: &str, password: Secret) -> Result<User, ServiceError> {
+    async fn check_password(
+        &self,
+        name: &str,
+        password: Secret,
+        address: Option<IpAddr>,
+        device: Option<Secret>,
+    ) -> Result<User, ServiceError> {
         let now = self.clock.now();
-        self.gate.may_try(name, now)?;
+        if name.chars().count() > NAME_CHARS || password.expose().len() > PASSWORD_BYTES {
+            let message =
+                format!("a name has 1 to {NAME_CHARS} characters, a password at most {PASSWORD_BYTES} bytes");
+            return Err(ServiceError::invalid("name", message));
+        }
+        let device = match &device {
+            Some(mark) => self.known_device(name, mark, now)?,
+            None => None,
+        };
+        let from = Subject::NameFrom(name, address);
+        let (caller, subjects) = match (&device, address) {
+            (Some(device), _) => (Caller::Known, vec![Subject::Device(device)]),
+            (None, Some(address)) => {
+                (Caller::Stranger, vec![Subject::Address(address), Subject::Name(name), from])
+            }
+            (None, None) => (Caller::Stranger, vec![Subject::Name(name), from]),
+        };
+        let attempt = self.gate.limits.count(&subjects, now).map_err(ServiceError::TooMany)?;
+        let place = match self.gate.passwords.queue(caller) {
+            Ok(place) => place,
+            Err(busy) => {
+                self.gate.limits.give_back(attempt);
+                return Err(busy);
+            }
+        };
         let user = self.store.users().await?.into_iter().find(|user| user.name == name);
         let hash = user.as_ref().and_then(|user| user.password_hash.clone());
-        // For a name that is unknown the same work is done, so that nobody learns names by the clock.
-        let matches = off_thread(move || password_matches(&password, hash.as_deref())).await?;
+        let matches = place.matches(password, hash).await?;
         match user.filter(|_| matches) {
             Some(user) => {
-                self.gate.succeeded(name);
+                self.gate.limits.give_back(attempt);
+                self.gate.limits.forget(&from);
                 Ok(user)
             }
-            None => {
-                self.gate.failed(name, now);
-                Err(ServiceError::Unauthenticated("the name or the password is wrong".to_owned()))
-            }
+            None => Err(ServiceError::Unauthenticated("the name or the password is wrong".to_owned())),
         }
     }
 
@@ -208,7 +276,7 @@ impl Service {
                 "this link was used already, or is too old; `gleaner user link NAME` makes a new one";
             ServiceError::Unauthenticated(message.to_owned())
         };
-        let found = self.store.token(TokenKind::Link, &hashed(code.expose())).await?;
+        let found = self.token_of_stranger(TokenKind::Link, code.expose()).await?;
         let (token, user) = found.ok_or_else(spent)?;
         // Whoever deletes it first is let in.
         if token.token.expires_at <= self.clock.now() || !self.store.delete_token(token.id).await? {
@@ -358,10 +426,14 @@ impl By<'_> {
             let message = format!("a password has at least {PASSWORD_CHARS} characters");
             return Err(ServiceError::invalid("password", message));
         }
+        if password.expose().len() > PASSWORD_BYTES {
+            let message = format!("a password has at most {PASSWORD_BYTES} bytes");
+            return Err(ServiceError::invalid("password", message));
+        }
         let user = self.store.user_named(user).await?;
-        let (password, salt) = (password.clone(), random::<16>()?);
-        let hash = off_thread(move || hash_password(&password, &salt)).await?;
-        self.store.set_password(user.id, Some(&hash?)).await?;
+        let place = self.gate.passwords.queue(Caller::Known)?;
+        let hash = place.hash(password.clone(), random::<16>()?).await?;
+        self.store.set_password(user.id, Some(&hash)).await?;
         self.audit("user.password", Target::user(&user), None).await;
         Ok(())
     }
@@ -375,7 +447,7 @@ impl Gate {
 
     fn remember(&self, id: &str, token: &Token, user: &User, now: Time) {
         let mut known = lock(&self.known);
-        if known.len() >= NAMES {
+        if known.len() >= TOKENS {
             known.clear();
         }
         known.insert(id.to_owned(), (token.clone(), user.clone(), now));
@@ -387,33 +459,6 @@ impl Gate {
 
     pub(super) fn forget_all(&self) {
         lock(&self.known).clear();
-    }
-
-    /// Refuses a name that has just failed too often.
-    fn may_try(&self, name: &str, now: Time) -> Result<(), ServiceError> {
-        match lock(&self.failures).get(name) {
-            Some((count, at)) if *count >= FAILURES && now.since(*at) < LOCKED => {
-                Err(ServiceError::TooMany((*at + LOCKED).since(now)))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn failed(&self, name: &str, now: Time) {
-        let mut failures = lock(&self.failures);
-        if failures.len() >= NAMES {
-            failures.retain(|_, (_, at)| now.since(*at) < LOCKED);
-        }
-        if failures.len() < NAMES || failures.contains_key(name) {
-            let (count, at) = failures.entry(name.to_owned()).or_insert((0, now));
-            // After a pause it starts anew.
-            *count = if now.since(*at) >= LOCKED { 1 } else { *count + 1 };
-            *at = now;
-        }
-    }
-
-    fn succeeded(&self, name: &str) {
-        lock(&self.failures).remove(name);
     }
 }
 
@@ -433,33 +478,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// A name as people give it to things: some characters, none of them invisible.
 pub(super) fn checked_name(field: &str, name: &str) -> Result<String, ServiceError> {
     let name = name.trim();
-    let fits = (1..=100).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+    let fits = (1..=NAME_CHARS).contains(&name.chars().count()) && !name.chars().any(char::is_control);
     if fits {
         Ok(name.to_owned())
     } else {
         Err(ServiceError::invalid(field, "a name has 1 to 100 characters"))
     }
-}
-
-/// Hashing passwords takes long on purpose, so not on the async threads.
-async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ServiceError> {
-    let ended = tokio::task::spawn_blocking(work).await;
-    ended.map_err(|_| ServiceError::conflict("interrupted", "gleaner is stopping; try again"))
-}
-
-fn hash_password(password: &Secret, salt: &[u8]) -> Result<String, ServiceError> {
-    let hash = Argon2::default().hash_password_with_salt(password.expose().as_bytes(), salt);
-    let hash: PasswordHash = hash.map_err(|error| ServiceError::invalid("password", error.to_string()))?;
-    Ok(hash.to_string())
-}
-
-fn password_matches(password: &Secret, hash: Option<&str>) -> bool {
-    let Some(hash) = hash else {
-        let _ = hash_password(password, &[0; 16]);
-        return false;
-    };
-    let matches = |hash| Argon2::default().verify_password(password.expose().as_bytes(), &hash).is_ok();
-    PasswordHash::new(hash).is_ok_and(matches)
 }
 
 pub(super) fn hashed(text: &str) -> String {

@@ -12,7 +12,7 @@ use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 use serde_json::{Map, Value, json};
 
-use super::{Actor, By, Granted, Login, Service, ServiceError, Source};
+use super::{Actor, By, LoggedIn, Login, Service, ServiceError, Source};
 use crate::log;
 use crate::store::{
     AuditEntry, AuditFilter, Collection, NewAudit, SourceEdit, SourceSettings, User, Webhook,
@@ -56,12 +56,16 @@ impl Target {
 
 /// Which failed logins have a row of this hour.
 #[derive(Default)]
-pub(super) struct FailedLogins(Mutex<(i64, HashSet<String>)>);
+pub(super) struct FailedLogins {
+    rows: Mutex<(i64, HashSet<String>)>,
+    /// They are written one at a time: a flood of guesses leaves the database to others.
+    turn: tokio::sync::Mutex<()>,
+}
 
 impl FailedLogins {
     /// Whether a row for this may be added: at most so many in an hour.
     fn may_add(&self, hour: i64, key: &str) -> bool {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0 != hour {
             *kept = (hour, HashSet::new());
         }
@@ -76,14 +80,14 @@ impl Service {
         address: Option<IpAddr>,
         login: Login,
         lasts: Span,
-    ) -> Result<(Actor, Granted), ServiceError> {
+    ) -> Result<LoggedIn, ServiceError> {
         let (name, via) = match &login {
             Login::Password { name, .. } => (Some(name.clone()), "password"),
             Login::Link(_) => (None, "login link"),
         };
         let result = self.log_in(login, lasts).await;
         match &result {
-            Ok((actor, _)) => self.audit_login(actor, via, address).await,
+            Ok(logged_in) => self.audit_login(&logged_in.actor, via, address).await,
             Err(ServiceError::Unauthenticated(_) | ServiceError::TooMany(_)) => {
                 self.audit_failed_login(name, via, address).await;
             }
@@ -114,6 +118,7 @@ impl Service {
 
     /// Names that nobody has are not kept: people type passwords there.
     async fn audit_failed_login(&self, name: Option<String>, via: &str, address: Option<IpAddr>) {
+        let _turn = self.failed_logins.turn.lock().await;
         let now = self.clock.now();
         let users = self.store.users().await.unwrap_or_default();
         let known = users.into_iter().find(|user| name.as_ref() == Some(&user.name));
@@ -241,6 +246,7 @@ fn of_source(settings: &SourceSettings, edit: &SourceEdit) -> Value {
         "backfill": settings.backfill,
         "ignore_robots": settings.ignore_robots,
         "policy": settings.policy,
+        "duplicates": settings.duplicates,
         "enabled": edit.health.disabled.is_none(),
         "quarantine": edit.health.quarantine.as_ref().map(|quarantine| quarantine.reason.clone()),
     })

@@ -72,6 +72,13 @@ impl By<'_> {
                 (ids, next)
             }
         };
+        if action == BulkAction::Poll {
+            let each = self.make_due(&ids).await?;
+            return Ok(BulkDone {
+                each: each.into_iter().map(|(id, due)| (id, due.map(|()| None))).collect(),
+                next,
+            });
+        }
         let mut each = Vec::with_capacity(ids.len());
         let one = By { is_part: true, ..*self };
         for id in ids {
@@ -82,7 +89,7 @@ impl By<'_> {
             }
         }
         let done: Vec<i64> = each.iter().filter(|(_, done)| done.is_ok()).map(|(id, _)| *id).collect();
-        if !done.is_empty() && action != BulkAction::Poll {
+        if !done.is_empty() {
             let mut about = some_ids(&done);
             if let BulkAction::Move(id) = action {
                 about["collection_id"] = id.into();
@@ -99,7 +106,9 @@ impl By<'_> {
             BulkAction::Enable => Ok(self.set_enabled(id, true).await?.then_some(BulkAction::Disable)),
             BulkAction::Disable => Ok(self.set_enabled(id, false).await?.then_some(BulkAction::Reinstate)),
             BulkAction::Reinstate => Ok(self.reinstate(id).await?.then_some(BulkAction::Disable)),
-            BulkAction::Poll => self.make_due(id).await.map(|()| None),
+            BulkAction::Poll => {
+                self.make_due(&[id]).await?.pop().map_or(Ok(None), |(_, due)| due.map(|()| None))
+            }
             BulkAction::Delete => self.delete_source(id).await.map(|()| None),
             BulkAction::Move(collection_id) => {
                 let was = self.visible_source(id).await?.settings.collection_id;

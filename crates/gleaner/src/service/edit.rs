@@ -100,8 +100,12 @@ impl By<'_> {
             None => edit,
         };
         // What was seen is not what is looked at from now on.
-        if edit.forget && source.suspect.is_some() {
+        if edit.forget && (source.suspect.is_some() || source.pages_suspect.is_some()) {
             edit.events.push(NewEvent::of_suspicion(source.id, &edit.settings.url, &Change::Cleared));
+        }
+        if was.url != edit.settings.url {
+            let reason = "a person changed its URL";
+            edit.events.push(NewEvent::of_move(source.id, &was.url, &edit.settings.url, reason));
         }
         edit
     }
@@ -111,7 +115,7 @@ impl By<'_> {
     fn retimed(&self, source: &Source, settings: &SourceSettings, now: Time) -> Option<Decision> {
         let was = &source.settings;
         let same = was.policy == settings.policy && was.interval == settings.interval;
-        if same || source.health.last_polled_at.is_none() {
+        if same || source.health.awaiting_poll {
             return None;
         }
         let host = HostState::default();
@@ -156,7 +160,7 @@ fn by_person(
     let event = match (was.is_some(), disabled) {
         (false, true) => Some((StatusEventKind::Disabled, "disabled by hand".to_owned())),
         (true, false) => Some((StatusEventKind::Enabled, format!("enabled: {why}"))),
-        (false, false) if source.health.status() != Status::Healthy => {
+        (false, false) if !matches!(source.health.status(), Status::Healthy | Status::Pending) => {
             Some((StatusEventKind::Recovered, why.to_owned()))
         }
         _ => None,

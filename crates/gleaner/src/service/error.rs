@@ -65,6 +65,9 @@ pub enum ServiceError {
     /// Too often.
     #[error("too many requests; try again in {0}")]
     TooMany(Span),
+    /// Too much is under way.
+    #[error("too many requests of this kind are under way; try again in {0}")]
+    Busy(Span),
     /// The page cannot be fetched, which may pass.
     #[error("{url}: {why}")]
     Unreachable {

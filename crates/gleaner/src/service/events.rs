@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gleaner_core::time::{Span, Time};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{Actor, By, Scope, Service, ServiceError};
 use crate::engine::{Told, tell};
@@ -15,6 +15,14 @@ use crate::store::{EventFilter, Kept, KindPattern, NewEvent, Seek, TokenKind};
 const HELD: u32 = 50;
 /// How often a stream makes sure that its reader may still read.
 const LOOK_AGAIN: Span = Span::from_secs(60);
+/// When to come again where there are too many streams.
+const AGAIN: Span = Span::from_secs(30);
+
+/// The right to one open stream; given back when it is dropped.
+#[derive(Debug)]
+pub struct StreamPlace(
+    #[expect(dead_code, reason = "it is held until the stream ends")] OwnedSemaphorePermit,
+);
 
 impl Service {
     /// Numbers events as they are committed, until `stop` is there.
@@ -25,6 +33,12 @@ impl Service {
     /// Ends all streams, because the server stops.
     pub fn end_streams(&self) {
         self.outbox.end();
+    }
+
+    /// A place for one more stream, where `api.max_streams` leaves one.
+    pub fn stream_place(&self) -> Result<StreamPlace, ServiceError> {
+        let place = Arc::clone(&self.streams).try_acquire_owned();
+        place.map(StreamPlace).map_err(|_| ServiceError::Busy(AGAIN))
     }
 
     /// A number that changes whenever something was done or told in this process.
@@ -74,11 +88,13 @@ pub(super) fn kinds<'a>(
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<Vec<KindPattern>, ServiceError> {
     let pattern = |text: &str| {
-        KindPattern::parse(text).ok_or_else(|| {
+        KindPattern::parse(text).filter(KindPattern::is_known).ok_or_else(|| {
             let shown: String = text.chars().take(64).collect();
-            let message =
-                format!("'{shown}' is no type of events; write post.created, or source.* for all such");
-            ServiceError::invalid(field, message)
+            let hint = match KindPattern::nearest(&shown) {
+                Some(known) => format!("did you mean {known}?"),
+                None => "write post.created, or source.* for all such".to_owned(),
+            };
+            ServiceError::invalid(field, format!("'{shown}' is no type of events; {hint}"))
         })
     };
     texts.map(str::trim).filter(|text| !text.is_empty()).map(pattern).collect()
@@ -137,7 +153,7 @@ impl By<'_> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum News {
     /// Something happened.
-    Event(Told),
+    Event(Arc<Told>),
     /// What its reader asked for is not all there any more.
     Gap {
         /// The last event that the reader knows.
@@ -157,6 +173,7 @@ pub struct EventStream {
     latest: watch::Receiver<i64>,
     ended: watch::Receiver<bool>,
     looked: Time,
+    _place: StreamPlace,
 }
 
 impl EventStream {
@@ -169,13 +186,24 @@ impl EventStream {
     ) -> Result<Self, ServiceError> {
         actor.must(Scope::Read)?;
         let filter = query.filter(&actor)?;
+        let place = service.stream_place()?;
         let (latest, ended) = (service.outbox.latest(), service.outbox.ended());
         let after = match after {
             Some(after) => after,
             None => service.store.kept_events().await?.last,
         };
         let looked = service.clock.now();
-        Ok(Self { service, actor, filter, after, held: VecDeque::new(), latest, ended, looked })
+        Ok(Self {
+            service,
+            actor,
+            filter,
+            after,
+            held: VecDeque::new(),
+            latest,
+            ended,
+            looked,
+            _place: place,
+        })
     }
 
     /// The next; none when the server stops or the reader is not let in any more. It may wait for long.
@@ -188,8 +216,10 @@ impl EventStream {
                 return Ok(None);
             }
             // What is numbered from here on wakes the wait below.
-            self.latest.borrow_and_update();
-            self.read().await?;
+            let latest = *self.latest.borrow_and_update();
+            if !self.read_recent(latest).await? {
+                self.read().await?;
+            }
             if self.held.is_empty() {
                 self.wait().await;
             }
@@ -215,6 +245,26 @@ impl EventStream {
         self.service.still_let_in(&self.actor).await
     }
 
+    /// Takes what is new from memory; whether all of it was there.
+    async fn read_recent(&mut self, latest: i64) -> Result<bool, ServiceError> {
+        let service = &self.service;
+        let visibility = &self.filter.visibility;
+        let recent = service.recent_events.after(&*service.store, visibility, self.after, latest).await?;
+        let Some((events, last)) = recent else { return Ok(false) };
+        for event in events {
+            if self.held.len() == HELD as usize {
+                return Ok(true);
+            }
+            self.after = event.id;
+            if is_meant(&self.filter, &event) {
+                self.held.push_back(News::Event(event));
+            }
+        }
+        // All up to there have been looked at, those that this reader may not see as well.
+        self.after = last.max(self.after);
+        Ok(true)
+    }
+
     async fn read(&mut self) -> Result<(), ServiceError> {
         let store = &self.service.store;
         let kept = store.kept_events().await?;
@@ -227,9 +277,16 @@ impl EventStream {
         // Where there are no more, all up to what was the latest before have been looked at.
         let seen = if told.len() < HELD as usize { kept.last } else { 0 };
         self.after = told.last().map_or(0, |told| told.id).max(seen).max(self.after);
-        self.held.extend(told.into_iter().map(News::Event));
+        self.held.extend(told.into_iter().map(|told| News::Event(Arc::new(told))));
         Ok(())
     }
+}
+
+/// Whether an event that may be seen is one that a filter asks for, as the database has it.
+fn is_meant(filter: &EventFilter, event: &Told) -> bool {
+    let kinds = &filter.kinds;
+    (kinds.is_empty() || kinds.iter().any(|kind| kind.fits(&event.kind)))
+        && filter.source_id.is_none_or(|id| event.source.as_ref().is_some_and(|source| source.id == id))
 }
 
 /// Where to go on for somebody whose place is not kept any more, or never was: the database may be an older copy.

@@ -5,8 +5,9 @@ use gleaner_core::schedule::{HostState, Why};
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 
-use super::{By, Poll, Scope, ServiceError, Source};
+use super::{By, Poll, PollPages, Scope, ServiceError, Source};
 use crate::engine;
+use crate::store::{EventFilter, KindPattern, Seek};
 
 /// How many rows of the history are told.
 const EVIDENCE: u32 = 10;
@@ -28,7 +29,42 @@ impl By<'_> {
         let evidence: Vec<Evidence> = polls.iter().map(evidence).collect();
         let told = explain(&at, source.next_poll_at, &evidence, around, now);
         let proposal = source.elsewhere.as_ref().and_then(|elsewhere| elsewhere.proposal.as_ref());
-        Ok(told.suspecting(source.suspect.as_ref()).proposing(proposal))
+        let told = told
+            .suspecting(source.suspect.as_ref())
+            .suspecting(source.pages_suspect.as_ref())
+            .proposing(proposal);
+        let told = self.explain_pages(told, &source).await?;
+        self.explain_moves(told, &source).await
+    }
+
+    /// What became of its article pages.
+    async fn explain_pages(&self, told: Explanation, source: &Source) -> Result<Explanation, ServiceError> {
+        if source.pages.is_empty() {
+            return Ok(told);
+        }
+        let latest = self.store.latest_page_failure(source.id).await?;
+        let latest = latest.as_ref().map(|(page, error)| (page.as_str(), error.as_str()));
+        Ok(told.with_pages(source.pages, latest))
+    }
+
+    /// Its latest move, as long as its event is kept, and one that cannot be made.
+    async fn explain_moves(&self, told: Explanation, source: &Source) -> Result<Explanation, ServiceError> {
+        let filter = EventFilter {
+            kinds: vec![KindPattern::Is("source.moved".to_owned())],
+            source_id: Some(source.id),
+            visibility: self.actor.visibility(),
+        };
+        let mut told = told;
+        for event in self.store.list_events(&filter, Seek::Before(i64::MAX), 1).await? {
+            let payload: serde_json::Value = serde_json::from_str(&event.event.payload).unwrap_or_default();
+            let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
+            told = told.moved(event.created_at, &text("from"), &text("to"), &text("reason"));
+        }
+        let redirect = engine::observed_redirect(&source.memory);
+        if let Some((redirect, taken_by)) = redirect.and_then(|one| one.taken_by.map(|id| (one, id))) {
+            told = told.cannot_move(&redirect.to, taken_by);
+        }
+        Ok(told)
     }
 
     /// What is known of a source's host and of our own network.
@@ -70,12 +106,12 @@ impl By<'_> {
     }
 }
 
-/// What is said of our own network while it is down.
+/// What is said during a local network outage.
 pub fn network_down(since: Time) -> String {
     let since = gleaner_core::explain::When(since);
     format!(
-        "Our own network seems to be down: nothing has answered since {since}. Nothing is held against any source, and \
-         polling goes on by itself when something answers again."
+        "Local network outage: polls of unrelated hosts have failed since {since}. No failure counts, and polling \
+         resumes by itself when a probe succeeds."
     )
 }
 
@@ -92,7 +128,10 @@ fn evidence(poll: &Poll) -> Evidence {
 pub fn poll_in_words(poll: &Poll) -> String {
     if let Some((_, message)) = &poll.record.error {
         return match poll.record.excused {
-            Some(excuse) => format!("{message} ({})", excuse.in_words()),
+            Some(excuse) => {
+                let by = poll.record.excused_by.as_ref().map(|by| format!(", {by}")).unwrap_or_default();
+                format!("{message} ({}{by})", excuse.in_words())
+            }
             None => message.clone(),
         };
     }
@@ -103,6 +142,7 @@ pub fn poll_in_words(poll: &Poll) -> String {
         (skipped.duplicate.into(), "skipped as duplicates"),
         (skipped.too_old.into(), "skipped as too old"),
         (skipped.before_source.into(), "skipped as older than the source"),
+        (skipped.beyond_recent.into(), "skipped as more than the first poll stores"),
         (skipped.empty.into(), "skipped as empty"),
     ];
     let told = counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| match count {
@@ -111,11 +151,26 @@ pub fn poll_in_words(poll: &Poll) -> String {
         _ => format!("{count} {what}"),
     });
     let mut told: Vec<String> = told.collect();
-    if told.is_empty() {
+    if told.is_empty() && poll.pages.queued == 0 {
         told.push(
             if poll.record.outcome == "not_modified" { "not modified" } else { "nothing new" }.to_owned(),
         );
     }
+    told.extend(pages_in_words(&poll.pages));
     told.extend(poll.record.note.clone());
     told.join(", ")
+}
+
+/// What has come of a poll's article pages so far: `5 article pages: 3 fetched, 1 failed, 1 waiting`.
+fn pages_in_words(pages: &PollPages) -> Option<String> {
+    let PollPages { queued, fetched, failed, given_up } = *pages;
+    if queued == 0 {
+        return None;
+    }
+    let waiting = queued - fetched - failed - given_up;
+    let counted = [(fetched, "fetched"), (failed, "failed"), (given_up, "given up"), (waiting, "waiting")];
+    let counted =
+        counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let noun = if queued == 1 { "page" } else { "pages" };
+    Some(format!("{queued} article {noun}: {}", counted.collect::<Vec<_>>().join(", ")))
 }

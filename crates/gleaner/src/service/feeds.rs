@@ -3,7 +3,6 @@
 use gleaner_core::time::{Span, Time};
 use sha2::{Digest as _, Sha256};
 
-use super::access::hashed;
 use super::{Actor, By, EventQuery, Scope, Service, ServiceError, Told};
 use crate::store::{Post, SourceName, TokenKind};
 use crate::{hex, read};
@@ -14,6 +13,13 @@ const HTML_BYTES: usize = 100_000;
 const TEXT_CHARS: usize = 20_000;
 /// How much of a text stands for a title that is missing.
 const TITLE_CHARS: usize = 80;
+
+/// How many posts a feed of a collection has where the reader does not say.
+const USUAL_POSTS: u32 = 50;
+/// The most posts that a feed has.
+const MAX_POSTS: u32 = 1000;
+/// Posts stored within this are all in a feed, up to [`MAX_POSTS`].
+const RECENT: Span = Span::from_hours(25);
 
 /// What an output feed shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +70,7 @@ impl Service {
         let unknown =
             || ServiceError::Unauthenticated("the feed's token is not valid, or not any more".into());
         let now = self.clock.now();
-        let found = self.store.token(TokenKind::Feed, &hashed(token)).await?;
+        let found = self.token_of_stranger(TokenKind::Feed, token).await?;
         let (token, user) = found.filter(|(token, _)| token.token.expires_at > now).ok_or_else(unknown)?;
         if token.last_used_at.is_none_or(|used| now.since(used) >= Span::from_mins(1)) {
             self.store.touch_token(token.id, now).await?;
@@ -74,11 +80,20 @@ impl Service {
 }
 
 impl By<'_> {
-    /// The latest posts of a collection.
-    pub async fn collection_feed(&self, name: &str, limit: u32) -> Result<OutputFeed, ServiceError> {
+    /// The latest posts of a collection: so many, or by default [`USUAL_POSTS`] and all others that were stored within
+    /// [`RECENT`], so that a reader who comes once a day misses none.
+    pub async fn collection_feed(&self, name: &str, limit: Option<u32>) -> Result<OutputFeed, ServiceError> {
         let found = self.collections().await?.into_iter().find(|collection| collection.name == name);
         let collection = found.ok_or_else(|| ServiceError::missing("collection", name))?;
-        let posts = self.store.latest_posts(collection.id, limit).await?;
+        let usual = limit.map_or(USUAL_POSTS, |limit| limit.min(MAX_POSTS));
+        let mut posts = self.store.latest_posts(collection.id, usual).await?;
+        let recent = self.clock.now() - RECENT;
+        let more =
+            posts.len() >= USUAL_POSTS as usize && posts.last().is_some_and(|post| post.created_at > recent);
+        if limit.is_none() && more {
+            posts = self.store.latest_posts(collection.id, MAX_POSTS).await?;
+            posts.retain(|post| post.created_at > recent);
+        }
         let mut ids: Vec<i64> = posts.iter().map(|post| post.source_id).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -140,6 +155,7 @@ fn event_item(told: &Told) -> FeedItem {
     let name = named.clone().or_else(|| text("name").map(str::to_owned)).unwrap_or_else(|| "it".to_owned());
     let host = text("host").unwrap_or("a host");
     let reason = text("reason").or(text("error")).unwrap_or("no reason is known");
+    let field = |key: &str| text(key).unwrap_or("an unknown URL").to_owned();
     let title = match told.kind.as_str() {
         "source.failing" => format!("{name} fails: {reason}"),
         "source.quarantined" => format!("{name} was set aside: {reason}"),
@@ -148,7 +164,10 @@ fn event_item(told: &Told) -> FeedItem {
         "source.enabled" => format!("{name} was enabled"),
         "source.dormant" => format!("{name} has failed for so long that a person should look: {reason}"),
         "source.suspect" => format!("{name} answers, but something seems to be wrong: {reason}"),
-        "source.proposal" => format!("{name} is dead, and {reason}"),
+        "source.proposal" => format!("{name} may have another address: {reason}"),
+        "source.moved" => format!("{name} has moved from {} to {}: {reason}", field("from"), field("to")),
+        "source.move_refused" => format!("{name} was not moved: {reason}"),
+        "page.given_up" => format!("A page of {name} was given up: {reason}"),
         "source.cleared" => format!("{name} is suspected of nothing any more"),
         "source.excused" => format!("{name} was not to blame: {reason}"),
         "host.down" | "host.back" | "host.given_up" | "host.paced" => format!("{host} {reason}"),

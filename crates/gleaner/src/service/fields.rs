@@ -3,12 +3,15 @@
 //!
 //! The same fields make a source and change one: what is not said stays as it is, and null is the usual again.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::link::{self, BadUrl};
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::time::Span;
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::lists::LEARNED;
+use super::synonyms::field_name;
 use super::{By, Checks, Credential, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::seal_credential;
@@ -42,12 +45,14 @@ pub struct SourceFields {
     pub ignore_selector: Option<Option<String>>,
     /// Whether each new entry's page is fetched.
     pub full_content: Option<bool>,
-    /// Whether the first poll stores old entries too.
-    pub backfill: Option<bool>,
+    /// Existing entries that the first poll stores.
+    pub backfill: Option<Backfill>,
     /// Whether robots.txt is not asked.
     pub ignore_robots: Option<bool>,
     /// Its own policy.
     pub policy: Option<Option<String>>,
+    /// Which of its entries are duplicates.
+    pub duplicates: Option<Option<Duplicates>>,
     /// Whether it is polled at all.
     pub enabled: Option<bool>,
     /// What it is asked with; it is never shown again.
@@ -59,11 +64,26 @@ impl SourceFields {
     pub fn read(object: &Map<String, Value>, checks: &mut Checks) -> Self {
         let mut fields = Self::default();
         for (name, value) in object {
-            if let Err(message) = fields.set(name, value) {
+            let own = field_name(name);
+            if own != *name && (object.contains_key(&*own) || fields.is_set(&own)) {
+                checks.wrong(
+                    name,
+                    format!("{own} is given twice: '{}' is another name of it", shortened(name)),
+                );
+            } else if let Err(message) = fields.set(&own, value) {
                 checks.wrong(name, message);
             }
         }
         fields
+    }
+
+    /// Whether a field that has several names was set already.
+    fn is_set(&self, name: &str) -> bool {
+        match name {
+            "kind" => self.kind.is_some(),
+            "url" => self.url.is_some(),
+            _ => false,
+        }
     }
 
     fn set(&mut self, name: &str, value: &Value) -> Result<(), String> {
@@ -82,11 +102,15 @@ impl SourceFields {
             "article_selector" => self.article_selector = Some(or_null(value, |value| text(name, value))?),
             "ignore_selector" => self.ignore_selector = Some(or_null(value, |value| text(name, value))?),
             "full_content" => self.full_content = Some(flag(name, value)?),
-            "backfill" => self.backfill = Some(flag(name, value)?),
+            "backfill" => self.backfill = Some(backfill(name, value)?),
             "ignore_robots" => self.ignore_robots = Some(flag(name, value)?),
             "policy" => self.policy = Some(or_null(value, |value| text(name, value))?),
+            "duplicates" => self.duplicates = Some(or_null(value, |value| duplicates(name, value))?),
             "enabled" => self.enabled = Some(flag(name, value)?),
             "credential" => self.credential = Some(or_null(value, credential)?),
+            _ if LEARNED.contains(&name) => {
+                return Err(format!("a source's {name} cannot be set; gleaner keeps it itself"));
+            }
             _ => {
                 return Err(format!("a source has no field '{}'", shortened(name)));
             }
@@ -110,6 +134,25 @@ fn text(name: &str, value: &Value) -> Result<String, String> {
 
 fn flag(name: &str, value: &Value) -> Result<bool, String> {
     value.as_bool().ok_or_else(|| format!("{name} must be true or false"))
+}
+
+fn duplicates(name: &str, value: &Value) -> Result<Duplicates, String> {
+    let rule = value.as_str().and_then(|text| text.trim().parse().ok());
+    rule.ok_or_else(|| {
+        let names = Duplicates::ALL.map(|rule| format!("\"{}\"", rule.name()));
+        format!("{name} must be {}", names.join(" or "))
+    })
+}
+
+/// `true` and `false` are the seed systems' way to say all and none.
+fn backfill(name: &str, value: &Value) -> Result<Backfill, String> {
+    let choice = match value {
+        Value::Bool(true) => Some(Backfill::All),
+        Value::Bool(false) => Some(Backfill::None),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    choice.ok_or_else(|| format!("{name} must be false, true, \"none\", \"recent\" or \"all\""))
 }
 
 fn interval(name: &str, value: &Value) -> Result<Interval, String> {
@@ -186,6 +229,7 @@ impl By<'_> {
         settings.full_content = fields.full_content.unwrap_or(settings.full_content);
         settings.backfill = fields.backfill.unwrap_or(settings.backfill);
         settings.ignore_robots = fields.ignore_robots.unwrap_or(settings.ignore_robots);
+        settings.duplicates = fields.duplicates.unwrap_or(settings.duplicates);
         lay_text("name", &fields.name, &mut settings.name, checks, |_| Ok(()));
         let selectors = [
             ("article_selector", &fields.article_selector, &mut settings.article_selector),

@@ -7,15 +7,15 @@ use super::{By, Checks, Scope, ServiceError, Source, SourceFields, Trial};
 
 impl By<'_> {
     /// Looks at a URL and says what would be found; nothing is stored.
-    pub async fn try_url(&self, url: &str) -> Result<Trial, ServiceError> {
+    pub async fn try_url(&self, url: &str, backfill: bool) -> Result<Trial, ServiceError> {
         // It makes this machine ask another, which is no reading.
         self.actor.must(Scope::Write)?;
-        self.look(url).await
+        look(&self.config, &self.fetcher()?, self.clock.now(), url, backfill).await
     }
 
     /// The same for whoever may.
     pub(super) async fn look(&self, url: &str) -> Result<Trial, ServiceError> {
-        look(&self.config, &self.fetcher()?, self.clock.now(), url).await
+        look(&self.config, &self.fetcher()?, self.clock.now(), url, true).await
     }
 
     /// Looks at a URL and adds what it is: the feed itself, by its title, or the feed that a page names. Where a page

@@ -42,7 +42,7 @@ impl By<'_> {
             Status::Quarantined => {
                 Ok(Some((source.health.lifted(), StatusEventKind::Enabled, "lifted by hand".into())))
             }
-            Status::Failing | Status::Healthy => Ok(None),
+            Status::Failing | Status::Pending | Status::Healthy => Ok(None),
         })
         .await
         .map(|_| ())

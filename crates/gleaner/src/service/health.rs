@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gleaner_core::health::Status;
+use gleaner_core::time::Time;
 use serde::Serialize;
 
 use super::explain::network_down;
@@ -42,9 +43,14 @@ pub struct Check {
 pub struct Readiness {
     /// Whether all is well.
     pub ready: bool,
+    /// Since when there is a local network outage; null: there is none.
+    pub network_outage_since: Option<Time>,
     /// What was looked at.
     pub checks: Vec<Check>,
 }
+
+/// The latest answer on readiness, and when it was begun. Whoever waits while it is looked for takes the next one.
+pub(super) type LatestReadiness = tokio::sync::Mutex<Option<(Instant, Readiness)>>;
 
 /// How many sources there are of each status.
 pub(super) type Counts = Vec<(Status, u64)>;
@@ -94,8 +100,22 @@ pub(super) struct Standing {
 }
 
 impl Service {
-    /// Looks at the database and the scheduler.
+    /// Looks at the database and the scheduler. However many ask at once, the database is asked one at a time.
     pub async fn readiness(&self) -> Readiness {
+        let asked = Instant::now();
+        let mut latest = self.ready.lock().await;
+        if let Some((begun, readiness)) = &*latest
+            && *begun >= asked
+        {
+            return readiness.clone();
+        }
+        let begun = Instant::now();
+        let readiness = self.look_whether_ready().await;
+        *latest = Some((begun, readiness.clone()));
+        readiness
+    }
+
+    async fn look_whether_ready(&self) -> Readiness {
         let (ok, detail) = match tokio::time::timeout(ANSWERS, self.store.meta("last_seq")).await {
             Ok(Ok(_)) => (true, "it answers, and its schema is ours".to_owned()),
             Ok(Err(error)) => (false, error.to_string()),
@@ -107,17 +127,17 @@ impl Service {
             ok: age < STUCK,
             detail: format!("last alive {} s ago", age.as_secs()),
         });
-        // Not a fault of this process: whoever restarts it for that would only lose time.
-        let network = self.metrics.tick_age().map(|_| match self.metrics.network_down_since() {
-            Some(since) => Check { name: "own network", ok: true, detail: network_down(since) },
-            None => Check {
-                name: "own network",
+        let network_outage_since = self.metrics.network_down_since();
+        let network = match network_outage_since {
+            Some(since) => Some(Check { name: "network", ok: false, detail: network_down(since) }),
+            None => self.metrics.tick_age().map(|_| Check {
+                name: "network",
                 ok: true,
-                detail: "something answers, or nothing was asked".into(),
-            },
-        });
+                detail: "no local network outage is known".into(),
+            }),
+        };
         let checks: Vec<Check> = [Some(database), scheduler, network].into_iter().flatten().collect();
-        Readiness { ready: checks.iter().all(|check| check.ok), checks }
+        Readiness { ready: checks.iter().all(|check| check.ok), network_outage_since, checks }
     }
 
     /// What is counted and measured.

@@ -6,8 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::link;
 use gleaner_core::schedule::first_poll;
+use gleaner_core::time::Span;
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -23,6 +25,8 @@ use crate::store::{self, Collection, Created, NewEvent, SourceSettings, StoreErr
 
 /// The largest list.
 pub const MAX_LIST_BYTES: usize = 50 << 20;
+/// First polls of imported sources are spread over at most this time; hosts are still polled one request after another.
+pub const FIRST_POLLS_WITHIN: Span = Span::from_mins(5);
 /// Sources in one transaction.
 const BATCH: usize = 500;
 /// Batches that are read ahead.
@@ -57,6 +61,8 @@ pub struct ListOptions {
     pub content_type: Vec<u8>,
     /// All into this collection; none: each into the one that the list names, else the default one.
     pub collection_id: Option<i64>,
+    /// Existing entries that first polls store, where the list does not say it of a source.
+    pub backfill: Backfill,
 }
 
 /// What became of a list.
@@ -70,6 +76,8 @@ pub struct Imported {
     pub bad: u64,
     /// Collections that were made.
     pub collections: u64,
+    /// Existing entries that first polls store, where the list did not say it of a source.
+    pub backfill: Backfill,
     /// What was not added, and why; the first 10,000.
     pub report: Vec<Line>,
 }
@@ -131,7 +139,7 @@ impl By<'_> {
     ) -> Result<Imported, ServiceError> {
         self.actor.must(Scope::Write)?;
         progress.expect(lists::about(&bytes));
-        let mut import = Import::begin(*self, options.collection_id).await?;
+        let mut import = Import::begin(*self, &options).await?;
         let (send, mut batches) = mpsc::channel(AHEAD);
         let read = move || {
             let mut batch = Vec::with_capacity(BATCH);
@@ -170,7 +178,8 @@ struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    async fn begin(by: By<'a>, into: Option<i64>) -> Result<Self, ServiceError> {
+    async fn begin(by: By<'a>, options: &ListOptions) -> Result<Self, ServiceError> {
+        let (into, backfill) = (options.collection_id, options.backfill);
         let collections = by.visible_collections().await?;
         let ids: HashMap<String, i64> = collections.iter().map(|one| (one.name.clone(), one.id)).collect();
         let usual = ids.get("default").copied().or_else(|| collections.first().map(|one| one.id));
@@ -184,8 +193,8 @@ impl<'a> Import<'a> {
                 ));
             }
         };
-        let default = SourceSettings::feed(id, String::new());
-        let (used, told) = (HashSet::new(), Imported::default());
+        let default = SourceSettings { backfill, ..SourceSettings::feed(id, String::new()) };
+        let (used, told) = (HashSet::new(), Imported { backfill, ..Imported::default() });
         Ok(Self { by, collections, ids, into, default, used, told })
     }
 
@@ -240,14 +249,14 @@ impl<'a> Import<'a> {
         Ok(self.placed(settings, &fields))
     }
 
-    /// Not all are due at once: each has a random point within its first interval.
+    /// Not all are due at once: each has a random point within [`FIRST_POLLS_WITHIN`], or its interval if that is shorter.
     fn placed(&self, settings: SourceSettings, fields: &SourceFields) -> store::NewSource {
         let by = self.by;
         let interval = settings.interval.resolve(by.config.source.poll_interval);
         store::NewSource {
             canonical_url: link::canonical(&settings.url),
             host: host_key(&by.config, settings.kind, &settings.url),
-            next_poll_at: first_poll(by.clock.now(), interval, by.chance.jitter()).at,
+            next_poll_at: first_poll(by.clock.now(), interval.min(FIRST_POLLS_WITHIN), by.chance.jitter()).at,
             enabled: fields.enabled.unwrap_or(true),
             settings,
         }

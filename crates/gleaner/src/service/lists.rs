@@ -3,16 +3,18 @@
 use std::fmt;
 use std::str::FromStr;
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::source::{Interval, Kind};
 use serde_json::{Map, Value, json};
 
+use super::synonyms::with_own_names;
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::read::decode::decode;
 use crate::read::opml::{self, Outline};
 use crate::store::{Collection, Source, SourceFilter};
 
 /// What a source of the API has besides what a person says of it: not to be set, and no reason to complain.
-const LEARNED: [&str; 23] = [
+pub(super) const LEARNED: [&str; 23] = [
     "id",
     "status",
     "consecutive_failures",
@@ -165,7 +167,7 @@ fn of_line(line: u64, text: &str) -> Given {
         return bad(&format!("the line is longer than {LINE_BYTES} bytes"));
     }
     let mut fields = match serde_json::from_str::<Value>(text) {
-        Ok(Value::Object(fields)) => fields,
+        Ok(Value::Object(fields)) => with_own_names(fields),
         Ok(_) => return bad("the line is no JSON object"),
         Err(error) => return bad(&format!("the line is no JSON, from column {} on", error.column())),
     };
@@ -240,6 +242,10 @@ fn object(source: &Source, collection: &Collection) -> Value {
         Interval::Minutes(minutes) => minutes.into(),
         Interval::Auto => "auto".into(),
     };
+    let backfill = match settings.backfill {
+        Backfill::None => Value::Null,
+        other => other.name().into(),
+    };
     let disabled = source.health.disabled.is_some();
     let mut object = json!({
         "url": settings.url,
@@ -251,9 +257,10 @@ fn object(source: &Source, collection: &Collection) -> Value {
         "article_selector": settings.article_selector,
         "ignore_selector": settings.ignore_selector,
         "full_content": settings.full_content.then_some(true),
-        "backfill": settings.backfill.then_some(true),
+        "backfill": backfill,
         "ignore_robots": settings.ignore_robots.then_some(true),
         "policy": settings.policy,
+        "duplicates": settings.duplicates,
         "enabled": disabled.then_some(false),
     });
     if let Some(fields) = object.as_object_mut() {

@@ -45,6 +45,8 @@ pub struct Offer {
     pub entries: Vec<TrialEntry>,
     /// How many entries it has.
     pub total: usize,
+    /// How many of them the next poll would store; of a watchlist, how many links it would follow.
+    pub stored: usize,
     /// Whether it was looked at; else only its name is known.
     pub is_read: bool,
     /// What is to be known before it is added.
@@ -55,7 +57,7 @@ impl Offer {
     /// A source of which nothing is known but where it is.
     pub(super) fn unread(kind: Kind, url: impl Into<String>) -> Self {
         let (url, title, entries, notes) = (url.into(), None, Vec::new(), Vec::new());
-        Self { kind, url, title, entries, total: 0, is_read: false, notes }
+        Self { kind, url, title, entries, total: 0, stored: 0, is_read: false, notes }
     }
 }
 
@@ -133,7 +135,9 @@ impl By<'_> {
             .map_err(|fault| ServiceError::invalid("credential", fault.to_string()))?;
         let fetched = self.fetch(&fetcher, &url, accept, credential).await;
         let fetched = fetched.map_err(|failed| failed_to_fetch(&url, failed))?;
-        let (reading, settings) = (Reading::new(&self.config, self.clock.now()), source.settings);
+        let known = self.store.known(&[id]).await?.remove(&id).unwrap_or_default();
+        let reading = Reading::of_source(&self.config, &source, known, self.clock.now());
+        let settings = source.settings;
         off_the_threads(move || reading.one(&fetched, &settings)).await?
     }
 

@@ -4,10 +4,12 @@
 
 mod access;
 mod actor;
+mod article_pages;
 mod audit;
 mod backup;
 mod bulk;
 mod content;
+mod device;
 mod doctor;
 mod edit;
 mod error;
@@ -27,19 +29,23 @@ pub mod jwt;
 mod keys;
 mod links;
 mod lists;
+mod login_limits;
 mod look;
 mod offers;
 mod overview;
 mod pages;
+mod password;
 mod people;
 mod policies;
 pub mod policy_words;
 mod polling;
 mod reading;
+mod recent_events;
 mod repeat;
 mod replay;
 mod sources;
 mod stream;
+mod synonyms;
 mod trial;
 mod visibility;
 mod webhooks;
@@ -50,31 +56,33 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gleaner_core::time::Time;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
-pub use crate::engine::{Redirect, Told, ToldSource};
+pub use crate::engine::{PollEnd, SourceReport, Told, ToldSource, observed_redirect};
 pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, GoesBy, Host,
-    HostOrder, Key, Listed, NewArticle, NewAudit, NewEvent, Place, Poll, Post, PostFilter, Repeated, Sorted,
-    Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Text, Token, TokenKind, Turn, User,
-    Webhook, Worker,
+    HostOrder, Key, Listed, NewArticle, NewAudit, NewEvent, Place, Poll, PollPages, Post, PostFilter,
+    Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Text, Token,
+    TokenKind, Turn, User, WaitingPage, Webhook, Worker,
 };
-pub use access::{Granted, Login};
+pub use access::{Granted, LoggedIn, Login};
 pub use actor::{Actor, Scope};
 pub use backup::{Copied, back_up, restore};
 pub use bulk::{BULK, BulkAction, BulkDone, BulkOf};
+pub use device::DEVICE_LASTS;
 pub use doctor::{Finding, State, examine};
 pub use error::{Checks, ServiceError, Wrong};
-pub use events::{EventQuery, EventStream, News};
+pub use events::{EventQuery, EventStream, News, StreamPlace};
 pub use explain::{network_down, poll_in_words};
 pub use extraction::{Extraction, extract_html, extract_url};
 pub use feeds::{FeedContent, FeedItem, OutputFeed};
 pub use fields::SourceFields;
+pub use gleaner_core::backfill::Backfill;
 pub use gleaner_core::explain::Explanation;
 pub use health::{Check, Readiness};
 pub use history::History;
-pub use import::{Imported, Line, ListOptions, MAX_LIST_BYTES};
+pub use import::{FIRST_POLLS_WITHIN, Imported, Line, ListOptions, MAX_LIST_BYTES};
 pub use import_jobs::{ImportJob, ListFrom};
 pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
@@ -87,7 +95,7 @@ pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
-pub use sources::{Added, NewSource};
+pub use sources::{Added, NewSource, SameUrl};
 pub use stream::{Resent, StreamNow};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};
@@ -123,6 +131,10 @@ pub struct Service {
     failed_logins: audit::FailedLogins,
     jobs: import_jobs::Jobs,
     outbox: Outbox,
+    /// How many more streams of events may be open.
+    streams: Arc<Semaphore>,
+    recent_events: recent_events::RecentEvents,
+    ready: health::LatestReadiness,
     /// Says that something is to be sent to a webhook.
     send: Arc<Notify>,
     /// Says that something is to be sent to the stream again.
@@ -177,6 +189,7 @@ impl Service {
     pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
         let vault = Vault::of(&config.store);
         let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
+        let streams = config.api.max_streams as usize;
         Self {
             name: workers::process_name(),
             store,
@@ -194,6 +207,9 @@ impl Service {
             jobs: import_jobs::Jobs::default(),
             poller: OnceLock::new(),
             outbox,
+            streams: Arc::new(Semaphore::new(streams)),
+            recent_events: recent_events::RecentEvents::default(),
+            ready: health::LatestReadiness::default(),
             send: Arc::default(),
             resend: Arc::default(),
         }

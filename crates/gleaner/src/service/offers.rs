@@ -1,17 +1,18 @@
 //! What a page that was fetched could be as a source, and what would be found in it. No fetching, no storing.
 
 use bytes::Bytes;
+use gleaner_core::backfill::Backfill;
 use gleaner_core::classify::Fault;
-use gleaner_core::identity::Filter;
-use gleaner_core::source::Kind;
+use gleaner_core::identity::{Filter, Seen};
+use gleaner_core::source::{Duplicates, Kind};
 use gleaner_core::time::{Span, Time};
 use url::Url;
 
-use super::trial::judged;
+use super::trial::{Preview, preview};
 use super::{Offer, ServiceError, TrialEntry};
 use crate::config::Config;
 use crate::read::{self, Document, Page, Rules, discover};
-use crate::store::SourceSettings;
+use crate::store::{Source, SourceSettings};
 
 /// So many entries are shown.
 const SHOWN: usize = 20;
@@ -40,14 +41,27 @@ impl Fetched {
 /// How what is read is judged.
 pub(super) struct Reading {
     now: Time,
-    max_age: Option<Span>,
+    filter: Filter,
+    /// What is remembered of the source's entries.
+    known: Vec<Seen>,
     articles_per_poll: u32,
 }
 
 impl Reading {
+    /// For a source that is yet to be added. Who adds one wants to see something: its first poll stores what is old, too.
     pub(super) fn new(config: &Config, now: Time) -> Self {
-        let source = &config.source;
-        Self { now, max_age: source.max_article_age, articles_per_poll: source.max_articles_per_poll }
+        let filter = Filter::new(now, config.source.max_article_age, true, Backfill::All, now);
+        let filter = filter.with_duplicates(config.source.duplicates);
+        Self { now, filter, known: Vec::new(), articles_per_poll: config.source.max_articles_per_poll }
+    }
+
+    /// For the next poll of a source, which remembers these entries.
+    pub(super) fn of_source(config: &Config, source: &Source, known: Vec<Seen>, now: Time) -> Self {
+        let (settings, first_poll) = (&source.settings, source.health.last_success_at.is_none());
+        let max_age = config.source.max_article_age;
+        let filter = Filter::new(now, max_age, first_poll, settings.backfill, source.created_at)
+            .with_duplicates(config.duplicates(settings.kind, settings.duplicates));
+        Self { filter, known, ..Self::new(config, now) }
     }
 
     /// All that a page could be, the best first; feeds that it names are not read yet.
@@ -155,13 +169,17 @@ impl Reading {
     }
 
     fn offer(&self, kind: Kind, url: &str, document: Document) -> Offer {
-        // Who adds one wants to see something: its first poll stores what is old, too.
-        let filter = Filter::new(self.now, self.max_age, true, true, self.now);
         let (title, total) = (document.title.clone(), document.entries.len());
-        let (mut entries, notes) = judged(document, &filter, self.now);
+        let filter = match kind {
+            Kind::Website => self.filter.with_duplicates(Duplicates::Content),
+            Kind::Feed | Kind::Watchlist | Kind::X => self.filter,
+        };
+        let followed = (kind == Kind::Watchlist).then_some(self.articles_per_poll as usize);
+        let Preview { mut entries, stored, notes } =
+            preview(document, &self.known, &filter, followed, self.now);
         entries.truncate(SHOWN);
         entries.iter_mut().for_each(shorten);
-        Offer { kind, url: url.to_owned(), title, entries, total, is_read: true, notes }
+        Offer { kind, url: url.to_owned(), title, entries, total, stored, is_read: true, notes }
     }
 }
 

@@ -10,7 +10,7 @@ const HOURS: i64 = 24;
 /// How many events and posts are told.
 const LATELY: u32 = 12;
 /// What changed, without the posts.
-const CHANGES: &str = "source.*,import.*,webhook.*,host.*,network.*";
+const CHANGES: &str = "source.*,page.*,import.*,webhook.*,host.*,network.*";
 
 /// What somebody who looks in wants to know.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,12 +1,13 @@
 //! Polling a source by hand: now, whatever its interval and hints say, but not while its server asks to be left alone.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use gleaner_core::time::{Span, Time};
 
 use super::{By, Poll, Scope, ServiceError};
-use crate::engine::Poller;
-use crate::store::{Claim, Lease, Source, StoreError};
+use crate::engine::{Poller, SourceReport};
+use crate::store::{Claim, Lease, PollHold, Source, StoreError};
 
 /// How often a host that is given back and taken again at that moment is asked for.
 const TRIES: u32 = 5;
@@ -51,7 +52,7 @@ impl By<'_> {
                 let asked = claim.memory.incidents.open.is_none() && !request.force;
                 if let Some(until) = claim.hold_until.filter(|until| *until > now && asked) {
                     poller.give_back(claim.lease).await?;
-                    return Err(held(&source, until));
+                    return Err(held(id, &source.host, until));
                 }
                 // If this process dies on the way, the source is due again.
                 self.store.wake_source(id, now).await?;
@@ -68,12 +69,57 @@ impl By<'_> {
         Err(ServiceError::conflict("host_busy", format!("{} is being asked now; try again", source.host)))
     }
 
-    /// Makes a source due, to be polled by whoever polls what is due.
-    pub(super) async fn make_due(&self, id: i64) -> Result<(), ServiceError> {
-        let (source, now) = (self.visible_source(id).await?, self.clock.now());
-        may_poll(&source, false, now)?;
-        self.store.wake_source(id, now).await?;
-        Ok(())
+    /// Polls these sources in this process, without a server, by the scheduler's own path: host by host, as many at once
+    /// as `fetch.concurrency` says. Reports each exactly once. Returns the number of posts that are new.
+    pub async fn poll_sources(
+        &self,
+        ids: &[i64],
+        force: bool,
+        report: &mut dyn FnMut(i64, SourceReport),
+        stop: impl Future<Output = ()>,
+    ) -> Result<u64, ServiceError> {
+        self.actor.must(Scope::Write)?;
+        let visible = self.visible_sources(ids).await?;
+        for id in ids.iter().filter(|id| !visible.contains(id)) {
+            report(*id, SourceReport::Missing);
+        }
+        let ids: Vec<i64> = ids.iter().copied().filter(|id| visible.contains(id)).collect();
+        let mut engine = self.engine(&format!("{} poll", self.name))?;
+        Ok(engine.poll_sources(&ids, force, report, stop).await?)
+    }
+
+    /// The latest poll of each of these sources; those that were never polled or may not be seen are left out.
+    pub async fn latest_polls(&self, ids: &[i64]) -> Result<HashMap<i64, Poll>, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        let ids: Vec<i64> = self.visible_sources(ids).await?.into_iter().collect();
+        Ok(self.store.latest_polls(&ids).await?)
+    }
+
+    /// Makes sources due, to be polled by whoever polls what is due; those that are disabled or held are refused.
+    pub(super) async fn make_due(
+        &self,
+        ids: &[i64],
+    ) -> Result<Vec<(i64, Result<(), ServiceError>)>, ServiceError> {
+        let now = self.clock.now();
+        let visible: Vec<i64> = self.visible_sources(ids).await?.into_iter().collect();
+        let holds = self.store.poll_holds(&visible).await?;
+        let holds: HashMap<i64, PollHold> = holds.into_iter().map(|hold| (hold.source_id, hold)).collect();
+        let (mut each, mut due) = (Vec::with_capacity(ids.len()), Vec::with_capacity(ids.len()));
+        for id in ids.iter().copied() {
+            let refused = match holds.get(&id) {
+                None => Some(ServiceError::missing("source", &id.to_string())),
+                Some(hold) if !hold.enabled => Some(super::hand::is_disabled(id)),
+                Some(hold) => {
+                    hold.until.filter(|until| *until > now).map(|until| held(id, &hold.host, until))
+                }
+            };
+            if refused.is_none() {
+                due.push(id);
+            }
+            each.push((id, refused.map_or(Ok(()), Err)));
+        }
+        self.store.wake_sources(&due, now).await?;
+        Ok(each)
     }
 
     /// Polls what was claimed, to its end even if nobody waits any more.
@@ -149,19 +195,18 @@ fn may_poll(source: &Source, force: bool, now: Time) -> Result<(), ServiceError>
         return Err(super::hand::is_disabled(source.id));
     }
     match source.health.hold_until.filter(|until| *until > now && !force) {
-        Some(until) => Err(held(source, until)),
+        Some(until) => Err(held(source.id, &source.host, until)),
         None => Ok(()),
     }
 }
 
-fn held(source: &Source, until: Time) -> ServiceError {
+fn held(id: i64, host: &str, until: Time) -> ServiceError {
     ServiceError::Conflict {
         code: "retry_after",
         message: format!(
-            "{} asked to be left alone until {until} (Retry-After); poll it then, or with force=true",
-            source.host
+            "{host} asked to be left alone until {until} (Retry-After); poll it then, or with force=true"
         ),
-        id: Some(source.id),
+        id: Some(id),
         at: Some(until),
     }
 }

@@ -229,8 +229,17 @@ mod tests {
             note: None,
             rule: Some("interval".into()),
             excused: None,
+            excused_by: None,
         };
-        Poll { id: 1, first_at: Time::from_millis(first), count, new_posts: 1, updated_posts: 0, record }
+        Poll {
+            id: 1,
+            first_at: Time::from_millis(first),
+            count,
+            new_posts: 1,
+            updated_posts: 0,
+            pages: Default::default(),
+            record,
+        }
     }
 
     fn times(row: &Poll) -> Vec<i64> {

@@ -1,8 +1,9 @@
 //! Adding, reading, listing and deleting sources. Edits are in `edit.rs`.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::link;
 use gleaner_core::schedule::first_poll;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::time::Span;
 
 use serde_json::json;
@@ -37,8 +38,10 @@ pub struct NewSource {
     pub ignore_robots: bool,
     /// Its own policy.
     pub policy: Option<String>,
-    /// Whether the first poll stores old entries too.
-    pub backfill: bool,
+    /// Which of its entries are duplicates; none: as config says.
+    pub duplicates: Option<Duplicates>,
+    /// Existing entries that the first poll stores.
+    pub backfill: Backfill,
     /// Polled at once, as a person who adds one expects; else at a random point within its first interval.
     pub at_once: bool,
 }
@@ -63,7 +66,8 @@ impl NewSource {
             full_content: false,
             ignore_robots: false,
             policy: None,
-            backfill: true,
+            duplicates: None,
+            backfill: Backfill::All,
             at_once: true,
         }
     }
@@ -82,7 +86,33 @@ pub struct Added {
     pub note: Option<String>,
 }
 
+/// A source with the same URL, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SameUrl {
+    /// The source.
+    pub source_id: i64,
+    /// The collection it is in.
+    pub collection_id: i64,
+    /// The collection's name.
+    pub collection: String,
+}
+
 impl By<'_> {
+    /// Sources with this URL in any collection that may be seen.
+    pub async fn sources_with_url(&self, url: &str) -> Result<Vec<SameUrl>, ServiceError> {
+        self.actor.must(Scope::Read)?;
+        let found = self.store.sources_at(&link::canonical(url)).await?;
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let collections = self.visible_collections().await?;
+        let named = |(source_id, id): (i64, i64)| {
+            let collection = collections.iter().find(|one| one.id == id)?;
+            Some(SameUrl { source_id, collection_id: id, collection: collection.name.clone() })
+        };
+        Ok(found.into_iter().filter_map(named).collect())
+    }
+
     /// Adds a source as it is given; one whose URL the collection has already stays as it is.
     pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
         let collections = self.visible_collections().await?;
@@ -100,6 +130,7 @@ impl By<'_> {
             backfill: Some(new.backfill),
             ignore_robots: Some(new.ignore_robots),
             policy: Some(new.policy.clone()),
+            duplicates: Some(new.duplicates),
             ..SourceFields::default()
         };
         let (settings, created) = self.store_new(&fields, Checks::default(), new.at_once).await?;

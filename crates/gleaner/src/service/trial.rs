@@ -1,8 +1,10 @@
 //! Trying a URL: what would be stored and what skipped, and why, without storing anything.
 
-use gleaner_core::identity::{Filter, sift};
+use gleaner_core::backfill::{Backfill, keep_recent};
+use gleaner_core::identity::{EntryVerdict, Filter, Seen, sift};
 use gleaner_core::link;
 use gleaner_core::outcome::{ErrorKind, Failure};
+use gleaner_core::post::Entry;
 use gleaner_core::time::Time;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -61,10 +63,11 @@ pub struct TrialEntry {
     pub body: String,
 }
 
-/// Fetches a URL once and tells what gleaner makes of it. Where it is a page that names feeds, it tells them. It
-/// needs no database.
-pub async fn try_url(config: &Config, text: &str) -> Result<Trial, ServiceError> {
-    look(config, &Fetcher::new(&config.fetch, &Outside::default())?, SystemClock.now(), text).await
+/// Fetches a URL once and says what the first poll of a source with this URL would store. Where it is a page that names feeds,
+/// it lists them. It needs no database. `backfill`: whether the source is added with its old entries.
+pub async fn try_url(config: &Config, text: &str, backfill: bool) -> Result<Trial, ServiceError> {
+    let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
+    look(config, &fetcher, SystemClock.now(), text, backfill).await
 }
 
 /// The same by a client and a clock at hand.
@@ -73,6 +76,7 @@ pub(super) async fn look(
     fetcher: &Fetcher,
     now: Time,
     text: &str,
+    backfill: bool,
 ) -> Result<Trial, ServiceError> {
     if gleaner_core::x::timeline_url(text).is_ok() {
         let why = "a timeline on X is read with its owner's key only; `gleaner add` adds it";
@@ -84,7 +88,14 @@ pub(super) async fn look(
     let response = fetcher.fetch(&request, now).await.map_err(|failed| failed_to_fetch(&url, failed))?;
     let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
     match read::feed::read(&page, &Rules::default()) {
-        Ok(document) => Ok(judge(config, document, response.url.to_string(), now)),
+        Ok(document) => {
+            let title = document.title.clone();
+            let backfill = if backfill { Backfill::All } else { Backfill::None };
+            let filter = Filter::new(now, config.source.max_article_age, true, backfill, now)
+                .with_duplicates(config.source.duplicates);
+            let Preview { entries, notes, .. } = preview(document, &[], &filter, None, now);
+            Ok(Trial { url: response.url.to_string(), title, entries, feeds: Vec::new(), notes })
+        }
         Err(fault) => {
             // A feed is for programs; a page may be for people only.
             let refused = fetcher.allowed(&response.url, now).await.err().map(|failure| failure.message);
@@ -110,41 +121,67 @@ pub(super) fn failed_to_fetch(url: &Url, failed: Failed) -> ServiceError {
     }
 }
 
-/// What the next poll of a source that is not new would do with a document.
-fn judge(config: &Config, document: read::Document, url: String, now: Time) -> Trial {
-    let filter = Filter::new(now, config.source.max_article_age, false, false, now);
-    let title = document.title.clone();
-    let (entries, notes) = judged(document, &filter, now);
-    Trial { url, title, entries, feeds: Vec::new(), notes }
+/// What a poll would do with the entries of a document.
+pub(super) struct Preview {
+    /// All entries, in the document's order.
+    pub(super) entries: Vec<TrialEntry>,
+    /// How many become posts.
+    pub(super) stored: usize,
+    /// What is to be said about them all.
+    pub(super) notes: Vec<String>,
 }
 
-/// The entries of a document, each with what would become of it, and what is to be said about them all.
-pub(super) fn judged(document: read::Document, filter: &Filter, now: Time) -> (Vec<TrialEntry>, Vec<String>) {
-    let mut entries = Vec::with_capacity(document.entries.len());
-    for entry in &document.entries {
-        // One by one, so that each tells its own reason; what is twice in the document is told below.
-        let alone = sift(vec![entry.clone()], &[], filter, true, now, read::body_text);
-        let verdict = match alone.skipped {
-            skipped if skipped.too_old > 0 => "skipped: older than max_article_age_days",
-            skipped if skipped.empty > 0 => "skipped: neither id, link, title nor text",
-            _ => "stored",
+/// What becomes of the entries of a document, by the same rules as in a poll. `known` is what is remembered of the source;
+/// `followed` is how many links of an index are followed.
+pub(super) fn preview(
+    document: read::Document,
+    known: &[Seen],
+    filter: &Filter,
+    followed: Option<usize>,
+    now: Time,
+) -> Preview {
+    let mut entries: Vec<TrialEntry> = document.entries.iter().map(unjudged).collect();
+    let sifted = sift(document.entries, known, filter, document.lacks.is_none(), now, read::body_text);
+    let sifted = keep_recent(sifted, filter);
+    let mut stored = 0;
+    for (entry, verdict) in entries.iter_mut().zip(sifted.verdicts) {
+        let verdict = match verdict {
+            EntryVerdict::New if followed.is_some_and(|cap| stored >= cap) => {
+                "skipped: past the links that one poll follows"
+            }
+            EntryVerdict::New => {
+                stored += 1;
+                STORED
+            }
+            EntryVerdict::Known => "known",
+            EntryVerdict::Changed => "known: its post is revised",
+            EntryVerdict::Duplicate => "skipped: a copy of another entry",
+            EntryVerdict::TooOld => "skipped: older than max_article_age_days",
+            EntryVerdict::BeforeSource => "skipped: published before the source is added",
+            EntryVerdict::BeyondRecent => "skipped: not among the most recent",
+            EntryVerdict::Empty => "skipped: neither id, link, title nor text",
         };
-        entries.push(TrialEntry {
-            title: entry.title.clone(),
-            url: entry.url.clone(),
-            published_at: entry.published_at,
-            verdict: verdict.to_owned(),
-            body: read::body_text(entry),
-        });
+        verdict.clone_into(&mut entry.verdict);
     }
-    let together = sift(document.entries, &[], filter, true, now, read::body_text);
     let mut notes = Vec::new();
-    if together.skipped.duplicate > 0 {
-        notes.push(format!(
-            "{} entries repeat the text of another and are stored once",
-            together.skipped.duplicate
-        ));
+    match sifted.skipped.duplicate {
+        0 => {}
+        1 => notes.push("1 entry is a copy of another and is not stored".to_owned()),
+        copies => notes.push(format!("{copies} entries are copies of others and are not stored")),
     }
     notes.extend(document.lacks.map(|lack| lack.to_string()));
-    (entries, notes)
+    Preview { entries, stored, notes }
+}
+
+/// The verdict of an entry that becomes a post.
+const STORED: &str = "stored";
+
+fn unjudged(entry: &Entry) -> TrialEntry {
+    TrialEntry {
+        title: entry.title.clone(),
+        url: entry.url.clone(),
+        published_at: entry.published_at,
+        verdict: String::new(),
+        body: read::body_text(entry),
+    }
 }

@@ -3,7 +3,7 @@
 //!
 //! What may not be seen is answered like what is not there, so that nobody learns that it is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -133,6 +133,14 @@ impl By<'_> {
             names.retain(|_, name| collections.iter().any(|one| one.id == name.collection_id));
         }
         Ok(names)
+    }
+
+    /// Those of these sources that may be seen. Where nothing is hidden, ids that no source has are among them.
+    pub(super) async fn visible_sources(&self, ids: &[i64]) -> Result<BTreeSet<i64>, ServiceError> {
+        if self.visibility().await?.is_everything() {
+            return Ok(ids.iter().copied().collect());
+        }
+        Ok(self.visible_names(ids).await?.into_keys().collect())
     }
 
     /// A collection that the caller may rename, transfer, hide or delete.

@@ -20,7 +20,7 @@ mod tests {
     use super::world::{Label, Manner, World};
 
     fn setup(policy: &str, rules: Judgement, auto: bool) -> Setup {
-        let policy = Policy::builtin(policy, Knobs::default()).unwrap();
+        let policy = Policy { judged: true, ..Policy::builtin(policy, Knobs::default()).unwrap() };
         Setup { policy, rules, interval: Span::from_mins(30), auto }
     }
 

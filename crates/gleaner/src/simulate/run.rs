@@ -11,7 +11,7 @@ use gleaner_core::adaptive::{Budget, Habit};
 use gleaner_core::health::{Health, Status};
 use gleaner_core::incident::Asked;
 use gleaner_core::judgement::{HostMemory, Judgement, Notice, Poll, Verdict, judge};
-use gleaner_core::network::{Guard, Leave};
+use gleaner_core::network::{Down, Guard, Leave};
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::policy::Policy;
 use gleaner_core::schedule::{Hints, HostState, Situation};
@@ -48,6 +48,7 @@ struct Engine<'w, 's> {
     rng: Rng,
     sources: Vec<SourceState>,
     hosts: Vec<HostQueue>,
+    names: Vec<String>,
     queue: BinaryHeap<Reverse<(i64, u32)>>,
     guard: Guard,
     /// Hosts with something due that wait for our own network.
@@ -83,6 +84,7 @@ pub fn run(world: &World, setup: &Setup, seed: u64) -> (Measures, Notices) {
         rng: Rng::with_seed(seed.wrapping_mul(7919).wrapping_add(1)),
         sources: Vec::new(),
         hosts: world.hosts.iter().map(|_| HostQueue::default()).collect(),
+        names: (0..world.hosts.len()).map(|host| format!("h{host}")).collect(),
         queue: BinaryHeap::new(),
         guard: Guard::default(),
         parked: VecDeque::new(),
@@ -133,7 +135,9 @@ impl Engine<'_, '_> {
                 if who != WORKER {
                     self.parked.push_back(who);
                 }
-                if let Some(host) = self.parked.pop_front() {
+                let served = |host: &u32| self.hosts[*host as usize].memory.latest_success.map(|it| it.at);
+                let best = (0..self.parked.len()).max_by_key(|place| self.parked.get(*place).map(served));
+                if let Some(host) = best.and_then(|place| self.parked.remove(place)) {
                     self.work(host, now, true);
                 }
             }
@@ -210,7 +214,9 @@ impl Engine<'_, '_> {
             policy: &self.setup.policy,
         };
         let asked = Asked { source: index as i64, fence: 0 };
-        let poll = Poll { asked, host: source.host as i64, outcome: &outcome };
+        let host = &self.names[source.host];
+        let host_sources = world.hosts[source.host].members.len().min(3) as u32;
+        let poll = Poll { asked, host, domain: host, host_sources, outcome: &outcome };
         let jitter = Jitter::new(self.rng.f64());
         let memory = &mut self.hosts[source.host].memory;
         let verdict =
@@ -292,10 +298,10 @@ impl Engine<'_, '_> {
             for other in &self.truth.world.hosts[host].members {
                 let other = *other as usize;
                 let state = &self.sources[other];
-                let alike = release.failing_with.is_some_and(|kind| {
-                    state.health.failing.as_ref().is_some_and(|row| row.kind.same_kind(kind))
-                });
-                if state.next <= now || alike && state.next > over && state.next != NEVER {
+                let excused = release.excused
+                    && state.health.failing.as_ref().is_some_and(|row| row.excused_by.is_some())
+                    && state.health.hold_until.is_none_or(|hold| hold.as_millis() <= now);
+                if state.next <= now || excused && state.next > over && state.next != NEVER {
                     let at = now + self.part_of(release.over);
                     self.set_next(other, at);
                 }
@@ -310,6 +316,16 @@ impl Engine<'_, '_> {
                     }
                 }
                 self.plan(parked);
+            }
+            for index in 0..self.sources.len() {
+                let state = &self.sources[index];
+                let by = state.health.failing.as_ref().and_then(|row| row.excused_by.as_deref());
+                let excused = by.is_some_and(|by| by.starts_with(Down::ID_PREFIX));
+                if excused && state.next > now && state.next != NEVER {
+                    let at = now + self.part_of(over);
+                    self.set_next(index, at);
+                    self.plan(self.truth.world.sources[index].host as u32);
+                }
             }
         }
         for notice in verdict.notices {

@@ -60,6 +60,34 @@ pub struct EventFilter {
     pub visibility: Visibility,
 }
 
+/// Every type of events.
+pub const EVENT_KINDS: [&str; 24] = [
+    "post.created",
+    "post.updated",
+    "source.failing",
+    "source.quarantined",
+    "source.recovered",
+    "source.disabled",
+    "source.enabled",
+    "source.dormant",
+    "source.excused",
+    "source.suspect",
+    "source.cleared",
+    "source.proposal",
+    "source.moved",
+    "source.move_refused",
+    "page.given_up",
+    "host.down",
+    "host.back",
+    "host.given_up",
+    "host.paced",
+    "network.down",
+    "network.back",
+    "import.finished",
+    "webhook.failing",
+    "webhook.recovered",
+];
+
 /// A type of events, or all that begin alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KindPattern {
@@ -81,6 +109,19 @@ impl KindPattern {
             Some((area, what)) if is_word(area) && is_word(what) => Some(Self::Is(text.to_owned())),
             _ => None,
         }
+    }
+
+    /// Whether there is an event of such a type.
+    pub fn is_known(&self) -> bool {
+        EVENT_KINDS.iter().any(|kind| self.fits(kind))
+    }
+
+    /// The type or family that is most like a text, if any is.
+    pub fn nearest(text: &str) -> Option<String> {
+        let families = EVENT_KINDS.iter().filter_map(|kind| Some(format!("{}.*", kind.split_once('.')?.0)));
+        let all = families.chain(EVENT_KINDS.iter().map(|kind| (*kind).to_owned()));
+        let scored = all.map(|known| (strsim::jaro_winkler(&known, text), known));
+        scored.filter(|(score, _)| *score >= 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
     }
 
     /// Whether a type is meant.
@@ -140,6 +181,16 @@ mod tests {
         assert_eq!(fits("source.*", "sources.failing"), Some(false));
         assert_eq!(fits("post.created", "post.created"), Some(true));
         assert_eq!(fits("post.created", "post.updated"), Some(false));
+        assert!(
+            KindPattern::parse("post.*").unwrap().is_known()
+                && !KindPattern::parse("psot.*").unwrap().is_known()
+        );
+        for (typed, meant) in
+            [("psot.*", "post.*"), ("post.create", "post.created"), ("sources.*", "source.*")]
+        {
+            assert_eq!(KindPattern::nearest(typed).as_deref(), Some(meant));
+        }
+        assert_eq!(KindPattern::nearest("zzz.qqq"), None);
         for wrong in ["", "*", "source", "source.", ".*", "Source.*", "a.b.c", "a.b%", "source.fail*"] {
             assert_eq!(KindPattern::parse(wrong), None, "{wrong}");
         }

@@ -129,8 +129,9 @@ fn listed<'a>(row: &'a Row<'a>) -> Result<Listed<'a>> {
         article_selector: row.text_or_none()?,
         ignore_selector: row.text_or_none()?,
         full_content: row.flag()?,
-        backfill: row.flag()?,
+        backfill: row.text()?.0.parse()?,
         policy: row.text_or_none()?,
+        duplicates: row.text_or_none()?.map(|name| name.0.parse()).transpose()?,
         last_polled_at: row.time_or_none()?,
         last_success_at: row.time_or_none()?,
         next_poll_at: row.time_or_none()?,
@@ -140,6 +141,9 @@ fn listed<'a>(row: &'a Row<'a>) -> Result<Listed<'a>> {
         version: row.number()?,
         suspect: row.json(|text| serde_json::from_str(text))?,
         elsewhere: row.json(|text| serde_json::from_str(text))?,
+        pages_waiting: row.number()?,
+        pages_failed: row.number()?,
+        pages_given_up: row.number()?,
         health: row.json(|text| packed::health(&mut serde_json::Deserializer::from_str(text)))?.flatten(),
     })
 }
@@ -154,8 +158,8 @@ mod tests {
         let path = directory.path().join("some.db");
         let columns = |url: &str| {
             format!(
-                "SELECT 7, {url}, 'feed', NULL, 1, NULL, 30, NULL, NULL, 0, 1, NULL, NULL, NULL, NULL, 5, 6, \
-                 'host', 2, NULL, NULL, NULL WHERE ?1 = 0"
+                "SELECT 7, {url}, 'feed', NULL, 1, NULL, 30, NULL, NULL, 0, 'all', NULL, NULL, NULL, NULL, NULL, 5, 6, \
+                 'host', 2, NULL, NULL, 0, 0, 0, NULL WHERE ?1 = 0"
             )
         };
         let in_place = InPlace::new(path.clone());

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::health::Health;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -42,11 +43,12 @@ pub struct Listed<'a> {
     /// Whether each new entry's page is fetched.
     #[serde(deserialize_with = "flag")]
     pub full_content: bool,
-    /// Whether the first poll stores old entries too.
-    #[serde(deserialize_with = "flag")]
-    pub backfill: bool,
+    /// Existing entries that the first poll stores.
+    pub backfill: Backfill,
     /// Its own policy.
     pub policy: Option<Text<'a>>,
+    /// Which of its entries are duplicates.
+    pub duplicates: Option<Duplicates>,
     /// The latest poll.
     #[serde(deserialize_with = "opt_time")]
     pub last_polled_at: Option<Time>,
@@ -72,6 +74,12 @@ pub struct Listed<'a> {
     /// Of a dead feed: where it may be now.
     #[serde(deserialize_with = "elsewhere")]
     pub elsewhere: Option<Elsewhere>,
+    /// Article pages that were not fetched yet.
+    pub pages_waiting: i64,
+    /// Article pages that failed and are tried again.
+    pub pages_failed: i64,
+    /// Article pages that were given up.
+    pub pages_given_up: i64,
     /// What is held against it; none: all is well.
     #[serde(deserialize_with = "health")]
     pub health: Option<Health>,
@@ -89,7 +97,8 @@ impl From<String> for Text<'_> {
 
 impl From<Source> for Listed<'_> {
     fn from(source: Source) -> Self {
-        let Source { id, settings, health, next_poll_at, suspect, elsewhere, host, version, .. } = source;
+        let Source { id, settings, health, next_poll_at, suspect, pages_suspect, pages, .. } = source;
+        let Source { elsewhere, host, version, .. } = source;
         let (created_at, updated_at) = (source.created_at, source.updated_at);
         Self {
             id,
@@ -104,6 +113,7 @@ impl From<Source> for Listed<'_> {
             full_content: settings.full_content,
             backfill: settings.backfill,
             policy: settings.policy.map(Text::from),
+            duplicates: settings.duplicates,
             last_polled_at: health.last_polled_at,
             last_success_at: health.last_success_at,
             next_poll_at,
@@ -111,8 +121,11 @@ impl From<Source> for Listed<'_> {
             updated_at,
             host: host.into(),
             version,
-            suspect,
+            suspect: suspect.or(pages_suspect),
             elsewhere,
+            pages_waiting: pages.waiting.into(),
+            pages_failed: pages.failed.into(),
+            pages_given_up: pages.given_up.into(),
             health: Some(health),
         }
     }

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use gleaner_core::follow::PageState;
 use gleaner_core::health::Status;
 use gleaner_core::identity::Seen;
 use gleaner_core::judgement::HostMemory;
@@ -74,9 +75,30 @@ pub trait Work: Send + Sync {
     /// Leases the host of one source, due or not, with that source alone; none where somebody else has it.
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>>;
 
+    /// Hosts of these sources, as `(source, host)`; unknown sources are left out.
+    async fn source_hosts(&self, ids: &[i64]) -> Result<Vec<(i64, i64)>>;
+
+    /// Leases the hosts of these sources, due or not, each with those of the sources that it serves. Leaves out hosts that
+    /// somebody else has leased, and hosts in the delay after their last request. `request.hosts` and `request.per_host`
+    /// do not apply.
+    async fn claim_sources(&self, ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>>;
+
+    /// Leases the hosts of pages of these sources that are due, each with those pages; leaves out the same hosts as
+    /// [`Work::claim_sources`].
+    async fn claim_pages(&self, source_ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>>;
+
+    /// Whether these sources may be polled; unknown sources are left out.
+    async fn poll_holds(&self, ids: &[i64]) -> Result<Vec<PollHold>>;
+
+    /// How many pages of these sources are due.
+    async fn pages_due(&self, source_ids: &[i64], now: Time) -> Result<u64>;
+
     /// Makes an enabled source due, as a person asks for it, without raising its fence; tells the lease that its host
     /// is under at that time, if it is.
     async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>>;
+
+    /// Makes these enabled sources due, like [`Work::wake_source`], many in a transaction; unknown sources are left out.
+    async fn wake_sources(&self, ids: &[i64], now: Time) -> Result<()>;
 
     /// Keeps leases until then; returns those that are still ours.
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>>;
@@ -99,6 +121,9 @@ pub trait Work: Send + Sync {
         commits: &[ArticleCommit],
         releases: &[Release],
     ) -> Result<Vec<Committed>>;
+
+    /// Makes a source's given-up article pages due, with all their tries before them; returns how many.
+    async fn retry_pages(&self, source_id: i64, now: Time) -> Result<u64>;
 }
 
 /// Sources.
@@ -130,6 +155,9 @@ pub trait Sources: Send + Sync {
         turn: &Turn,
         limit: u32,
     ) -> Result<Vec<(Place, Source)>>;
+
+    /// Sources with this canonical URL in any collection, as `(source, collection)`, by id.
+    async fn sources_at(&self, canonical_url: &str) -> Result<Vec<(i64, i64)>>;
 
     /// How many sources a filter finds, counted up to that many.
     async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64>;
@@ -195,8 +223,23 @@ pub trait Content: Send + Sync {
     /// What was done in each hour since then, the oldest first; hours of nothing are left out.
     async fn activity(&self, from: Time) -> Result<Vec<Activity>>;
 
+    /// The latest row of the history of each of these sources; those without one are left out.
+    async fn latest_polls(&self, source_ids: &[i64]) -> Result<HashMap<i64, Poll>>;
+
     /// A source's history, newest first, before that row.
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>>;
+
+    /// A source's article pages that wait, failed or were given up, by id, after that one; of one state, or of all.
+    async fn waiting_pages(
+        &self,
+        source_id: i64,
+        state: Option<PageState>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<WaitingPage>>;
+
+    /// The latest failure of a source's article pages, as page and error.
+    async fn latest_page_failure(&self, source_id: i64) -> Result<Option<(String, String)>>;
 
     /// When posts of a source were stored since then, and how many each time, the latest first.
     async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>>;

@@ -1,10 +1,12 @@
 //! Sources from lines of JSON, as `sql/packed.rs` has both databases write them.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Elsewhere;
-use gleaner_core::health::{Disabled, Failing, Health, KindSet, PermanentRun, Quarantine};
+use gleaner_core::follow::PageCounts;
+use gleaner_core::health::{CountedRun, Disabled, Failing, Health, Quarantine};
 use gleaner_core::outcome::{Cause, ErrorKind, UnknownKind};
 use gleaner_core::schedule::Hints;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
 use serde::de::{DeserializeOwned, Error as _, Visitor};
@@ -26,11 +28,11 @@ struct Packed {
     ignore_selector: Option<String>,
     #[serde(deserialize_with = "flag")]
     full_content: bool,
-    #[serde(deserialize_with = "flag")]
-    backfill: bool,
+    backfill: Backfill,
     #[serde(deserialize_with = "flag")]
     ignore_robots: bool,
     policy: Option<String>,
+    duplicates: Option<Duplicates>,
     #[serde(deserialize_with = "bytes")]
     secret: Option<Vec<u8>>,
     version: i64,
@@ -57,6 +59,11 @@ struct Packed {
     suspect: Option<Suspected>,
     #[serde(deserialize_with = "elsewhere")]
     elsewhere: Option<Elsewhere>,
+    #[serde(deserialize_with = "suspected")]
+    pages_suspect: Option<Suspected>,
+    pages_waiting: i64,
+    pages_failed: i64,
+    pages_given_up: i64,
     host: String,
     slot: u32,
     #[serde(deserialize_with = "health")]
@@ -74,16 +81,16 @@ struct PackedHealth {
     last_error_cause: Option<String>,
     last_error: Option<String>,
     last_status_code: Option<u16>,
-    kind_run: i64,
-    kind_since: Option<i64>,
-    permanent_run: i64,
-    permanent_since: Option<i64>,
-    permanent_kinds: Option<String>,
+    excused_by: Option<String>,
+    #[serde(deserialize_with = "counted_run")]
+    counted_run: Option<CountedRun>,
     quarantined_at: Option<i64>,
     quarantine_reason: Option<String>,
     #[serde(deserialize_with = "flag")]
     quarantined_by_hand: bool,
     retry_at: Option<i64>,
+    #[serde(deserialize_with = "flag")]
+    awaiting_poll: bool,
 }
 
 /// True and false, which SQLite knows as 1 and 0.
@@ -126,6 +133,11 @@ pub(super) fn elsewhere<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Els
     json(from)
 }
 
+/// The failures that count.
+fn counted_run<'de, D: Deserializer<'de>>(from: D) -> Result<Option<CountedRun>, D::Error> {
+    json(from)
+}
+
 fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
     text.map(|text| serde_json::from_str(&text).map_err(D::Error::custom)).transpose()
@@ -150,6 +162,7 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
             backfill: packed.backfill,
             ignore_robots: packed.ignore_robots,
             policy: packed.policy,
+            duplicates: packed.duplicates,
             secret: packed.secret,
         },
         health: Health {
@@ -172,6 +185,12 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
             }),
         },
         suspect: packed.suspect,
+        pages_suspect: packed.pages_suspect,
+        pages: PageCounts {
+            waiting: count(packed.pages_waiting),
+            failed: count(packed.pages_failed),
+            given_up: count(packed.pages_given_up),
+        },
         elsewhere: packed.elsewhere,
         host: packed.host,
         slot: packed.slot,
@@ -195,7 +214,8 @@ pub(super) fn health<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Health
         by_hand: state.quarantined_by_hand,
     });
     let disabled = (!state.enabled).then_some(Disabled { reason: state.disabled_reason });
-    Ok(Some(Health { disabled, quarantine, failing, ..Health::default() }))
+    let awaiting_poll = state.awaiting_poll;
+    Ok(Some(Health { disabled, quarantine, failing, awaiting_poll, ..Health::default() }))
 }
 
 fn failing(state: &PackedHealth, since: Time) -> Result<Failing, UnknownKind> {
@@ -211,13 +231,8 @@ fn failing(state: &PackedHealth, since: Time) -> Result<Failing, UnknownKind> {
         kind,
         status: state.last_status_code,
         message: state.last_error.clone().unwrap_or_default(),
-        kind_run: count(state.kind_run),
-        kind_since: time(state.kind_since).unwrap_or(since),
-        permanent: state.permanent_since.map(|since| PermanentRun {
-            count: count(state.permanent_run),
-            since: Time::from_millis(since),
-            kinds: KindSet::from_text(state.permanent_kinds.as_deref().unwrap_or_default()),
-        }),
+        excused_by: state.excused_by.clone(),
+        counted: state.counted_run,
     })
 }
 
@@ -225,6 +240,6 @@ fn time(stored: Option<i64>) -> Option<Time> {
     stored.map(Time::from_millis)
 }
 
-fn count(stored: i64) -> u32 {
+pub(super) fn count(stored: i64) -> u32 {
     u32::try_from(stored.max(0)).unwrap_or(u32::MAX)
 }

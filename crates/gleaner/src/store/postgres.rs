@@ -15,8 +15,9 @@ pub(super) type Row = sqlx::postgres::PgRow;
 pub(super) const BEGIN: &str = "BEGIN";
 /// Claims of several workers step around each other.
 pub(super) const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
-/// A commit holds what its lease rests on, so that no claim slips in between check and write.
-pub(super) const LOCK: &str = " FOR NO KEY UPDATE OF h, t";
+/// A commit holds what its lease rests on, so that no claim slips in between check and write. Sources before hosts, as
+/// everybody locks them.
+pub(super) const LOCK: &str = " FOR NO KEY UPDATE OF t, h";
 /// The second of two who want the same row waits.
 pub(super) const ROW_LOCK: &str = " FOR UPDATE";
 /// One process at a time migrates; the number is only a name for the lock.

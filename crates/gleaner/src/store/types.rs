@@ -1,17 +1,19 @@
 //! Sources, events and housekeeping, as they go into a store and come out of it.
 
 use gleaner_core::adaptive::Habit;
+use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::{Elsewhere, Proposal};
+use gleaner_core::follow::PageCounts;
 use gleaner_core::health::{Decision, Health, Status, StatusEvent};
 use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::ContentHash;
 use gleaner_core::schedule::Hints;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::{Change, Suspected};
 use gleaner_core::time::{Span, Time};
 
-use super::{NewAudit, Visibility};
+use super::{ArticleWork, NewAudit, Visibility};
 
 /// What a person says about a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +36,14 @@ pub struct SourceSettings {
     pub ignore_selector: Option<String>,
     /// Whether each new entry's page is fetched.
     pub full_content: bool,
-    /// Whether the first poll stores old entries too.
-    pub backfill: bool,
+    /// Existing entries that the first poll stores.
+    pub backfill: Backfill,
     /// Whether robots.txt is not asked.
     pub ignore_robots: bool,
     /// Its own policy.
     pub policy: Option<String>,
+    /// Which of its entries are duplicates; none: as config says.
+    pub duplicates: Option<Duplicates>,
     /// Its credentials, encrypted.
     pub secret: Option<Vec<u8>>,
 }
@@ -57,9 +61,10 @@ impl SourceSettings {
             article_selector: None,
             ignore_selector: None,
             full_content: false,
-            backfill: false,
+            backfill: Backfill::None,
             ignore_robots: false,
             policy: None,
+            duplicates: None,
             secret: None,
         }
     }
@@ -122,6 +127,10 @@ pub struct Source {
     pub memory: Memory,
     /// What it is suspected of, though it answers.
     pub suspect: Option<Suspected>,
+    /// What it is suspected of, because its article pages fail.
+    pub pages_suspect: Option<Suspected>,
+    /// Its article pages that wait, failed or were given up.
+    pub pages: PageCounts,
     /// Of a dead feed: where it may be now.
     pub elsewhere: Option<Elsewhere>,
     /// The name of its host.
@@ -307,6 +316,39 @@ impl NewEvent {
         }
     }
 
+    /// A source's URL has changed.
+    pub fn of_move(source_id: i64, from: &str, to: &str, reason: &str) -> NewEvent {
+        let payload = serde_json::json!({ "url": to, "from": from, "to": to, "reason": reason });
+        NewEvent { kind: "source.moved".to_owned(), source_id: Some(source_id), payload: payload.to_string() }
+    }
+
+    /// A source cannot move, since another source of its collection has the new URL.
+    pub fn of_refused_move(source_id: i64, from: &str, to: &str, taken_by: i64) -> NewEvent {
+        let reason = format!(
+            "it is redirected for good to {to}, which source {taken_by} of its collection has already"
+        );
+        let payload = serde_json::json!({ "url": from, "from": from, "to": to, "taken_by": taken_by, "reason": reason });
+        NewEvent {
+            kind: "source.move_refused".to_owned(),
+            source_id: Some(source_id),
+            payload: payload.to_string(),
+        }
+    }
+
+    /// An article page was given up.
+    pub fn of_given_up_page(work: &ArticleWork, error: &str) -> NewEvent {
+        let tries = work.tries.saturating_add(1);
+        let reason = format!("the page {} was given up after {tries} tries: {error}", work.url);
+        let payload = serde_json::json!({
+            "url": work.source_url, "page": work.url, "error": error, "tries": tries, "reason": reason,
+        });
+        NewEvent {
+            kind: "page.given_up".to_owned(),
+            source_id: Some(work.source_id),
+            payload: payload.to_string(),
+        }
+    }
+
     /// What a suspicion that begins or ends tells the world.
     pub fn of_suspicion(source_id: i64, url: &str, change: &Change) -> NewEvent {
         let suspect = change.suspected();
@@ -337,7 +379,9 @@ pub struct Event {
 pub struct Spread {
     /// The time now.
     pub now: Time,
-    /// Sources are spread over so long.
+    /// The interval of sources that have none of their own.
+    pub interval: Span,
+    /// Each source is spread over its interval, but not over more than this.
     pub within: Span,
     /// No rule puts a poll further ahead than this.
     pub longest: Span,
@@ -345,6 +389,8 @@ pub struct Spread {
     pub lease: Span,
     /// Whether what is overdue is spread, too.
     pub overdue: bool,
+    /// Whether what a network outage excused is polled again soon.
+    pub excused: bool,
 }
 
 impl Spread {
@@ -367,6 +413,8 @@ pub struct Cleanup {
     pub polls_per_source: u32,
     /// Hours that are added up and began before.
     pub activity_before: Time,
+    /// Article pages that were given up before.
+    pub pages_before: Time,
     /// Events that were told before, and what became of telling them.
     pub events_before: Time,
     /// Rows of the audit log from before.
@@ -392,6 +440,8 @@ pub struct Cleaned {
     pub deliveries: u64,
     /// Rows of the audit log.
     pub audit: u64,
+    /// Article pages that were given up.
+    pub pages: u64,
     /// Another batch is waiting.
     pub more: bool,
 }

@@ -1,6 +1,7 @@
 //! Due work, and what became of it: claims, commits, and pages to be fetched.
 
 use gleaner_core::elsewhere::Elsewhere;
+use gleaner_core::follow::PageState;
 use gleaner_core::health::Health;
 use gleaner_core::identity::{Seen, Skipped};
 use gleaner_core::incident::TakenBack;
@@ -8,6 +9,7 @@ use gleaner_core::judgement::{self, Excuse, HostMemory};
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::pacing::Success;
 use gleaner_core::post::NewPost;
+use gleaner_core::redirect::Redirect;
 use gleaner_core::source::Kind;
 use gleaner_core::suspect;
 use gleaner_core::time::{Span, Time};
@@ -25,8 +27,30 @@ pub struct ClaimRequest {
     pub owner: String,
     /// At most so many hosts.
     pub hosts: u32,
+    /// Of these at most so many that are not quick.
+    pub slow_hosts: u32,
     /// At most so many sources of each.
     pub per_host: u32,
+    /// What may be claimed of that.
+    pub scope: ClaimScope,
+}
+
+impl ClaimRequest {
+    /// A claim of all that is due, of so many hosts, whether they are quick or not.
+    pub fn all(now: Time, lease: Span, owner: impl Into<String>, hosts: u32, per_host: u32) -> Self {
+        let (owner, scope) = (owner.into(), ClaimScope::All);
+        Self { now, lease, owner, hosts, slow_hosts: hosts, per_host, scope }
+    }
+}
+
+/// Which due work a claim is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClaimScope {
+    /// All of it, the longest due first.
+    #[default]
+    All,
+    /// A probe of our own network: hosts and sources that worked, the latest success first.
+    Probe,
 }
 
 /// A host that is ours for a while, with what is due of it.
@@ -40,10 +64,27 @@ pub struct Claim {
     pub hold_until: Option<Time>,
     /// What is known of whose fault its failures are.
     pub memory: HostMemory,
+    /// Whether its latest poll was answered quickly.
+    pub quick: bool,
+    /// How many of its sources are polled, counted up to three.
+    pub host_sources: u32,
     /// Sources that are due, the longest due first.
     pub sources: Vec<Source>,
     /// Pages that are due.
     pub articles: Vec<ArticleWork>,
+}
+
+/// Whether a source may be polled by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PollHold {
+    /// The source.
+    pub source_id: i64,
+    /// Whether it is enabled.
+    pub enabled: bool,
+    /// Its host's name.
+    pub host: String,
+    /// Neither it nor its host is to be polled before then.
+    pub until: Option<Time>,
 }
 
 /// Proof that a host is ours; a later claim raises the fence.
@@ -64,12 +105,14 @@ pub struct Release {
     pub free_at: Option<Time>,
     /// Its latest success, where there was one under this lease.
     pub served: Option<Success>,
+    /// Whether its latest poll was answered quickly; none: as before.
+    pub quick: Option<bool>,
 }
 
 impl Release {
     /// The end of a lease that nothing is to be said of.
     pub const fn of(lease: Lease) -> Self {
-        Self { lease, free_at: None, served: None }
+        Self { lease, free_at: None, served: None, quick: None }
     }
 }
 
@@ -85,9 +128,9 @@ pub struct Sequel {
     pub taken_back: Vec<TakenBack>,
     /// Earlier failures of the source itself that are excused with it: whose, and since when.
     pub excused_since: Option<(i64, Time)>,
-    /// Why they were not.
-    pub excuse: Option<Excuse>,
-    /// Sources of the host that are made due.
+    /// Why they were not, and the id of the incident or outage.
+    pub excuse: Option<(Excuse, String)>,
+    /// Sources of the host that are spread.
     pub release: Option<judgement::Release>,
 }
 
@@ -122,6 +165,10 @@ pub struct Commit {
     pub changed: Vec<(i64, NewPost, Seen)>,
     /// What to remember of other entries.
     pub remember: Vec<Seen>,
+    /// What to remember of copies of new entries: the key of the new entry, whose post is theirs, too.
+    pub copies: Vec<(i64, Seen)>,
+    /// Whether no two of its new posts may have the same text.
+    pub unique_text: bool,
     /// Entries that the document no longer has.
     pub vanished: Vec<i64>,
     /// Pages to fetch.
@@ -152,6 +199,12 @@ pub struct Move {
     pub canonical_url: String,
     /// Who asks from now on.
     pub host: HostKey,
+    /// The URL before.
+    pub from: String,
+    /// Why, for people.
+    pub reason: String,
+    /// What was observed, to be kept where another source of the collection has the new URL.
+    pub redirect: Redirect,
 }
 
 /// What became of a commit.
@@ -191,6 +244,8 @@ pub struct PollRecord {
     pub rule: Option<String>,
     /// Why the failure does not count against the source, where it does not.
     pub excused: Option<Excuse>,
+    /// The id of the host incident or network outage that excuses it.
+    pub excused_by: Option<String>,
 }
 
 /// A row of the history: one poll, or several unchanged ones.
@@ -206,8 +261,23 @@ pub struct Poll {
     pub new_posts: i64,
     /// Posts that changed.
     pub updated_posts: i64,
+    /// Article pages that it queued, and what has come of them so far.
+    pub pages: PollPages,
     /// The latest of them.
     pub record: PollRecord,
+}
+
+/// Article pages of one poll. New posts that come from them are among its new posts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PollPages {
+    /// How many it queued.
+    pub queued: i64,
+    /// How many of them were fetched.
+    pub fetched: i64,
+    /// How many failed and are tried again.
+    pub failed: i64,
+    /// How many were given up.
+    pub given_up: i64,
 }
 
 /// A page to be fetched for an entry.
@@ -223,6 +293,33 @@ pub struct NewArticleWork {
     pub draft: String,
     /// When it may first be fetched.
     pub next_try_at: Time,
+}
+
+impl NewArticleWork {
+    /// The entry key of work that is no entry's: a look at the site of a dead feed. Entries have another one, but by a
+    /// chance of 1 in 2^64.
+    pub const SITE: i64 = 0;
+}
+
+/// An article page that waits, failed or was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingPage {
+    /// Identifies the page among all.
+    pub id: i64,
+    /// Where it is.
+    pub url: String,
+    /// Where it stands.
+    pub state: PageState,
+    /// How often it was tried.
+    pub tries: i64,
+    /// Why the latest try failed.
+    pub error: Option<String>,
+    /// When the latest try failed.
+    pub failed_at: Option<Time>,
+    /// When it is tried next; none: it was given up.
+    pub next_try_at: Option<Time>,
+    /// When it was queued.
+    pub created_at: Time,
 }
 
 /// A page to be fetched, as stored.
@@ -246,6 +343,12 @@ pub struct ArticleWork {
     pub poll_delay: Option<Span>,
     /// Whether robots.txt is not asked.
     pub ignore_robots: bool,
+    /// The URL of its source.
+    pub source_url: String,
+    /// The credentials of its source, encrypted.
+    pub secret: Option<Vec<u8>>,
+    /// Whether its source is enabled.
+    pub enabled: bool,
 }
 
 /// What became of a page.
@@ -253,6 +356,15 @@ pub struct ArticleWork {
 pub enum ArticleOutcome {
     /// It is a post now.
     Post(Box<NewPost>),
+    /// Its text replaces that of its entry's post. Title, author and date are only filled in where the post has none.
+    Text {
+        /// The text.
+        post: Box<NewPost>,
+        /// Whether another text than before is a revision.
+        revises: bool,
+    },
+    /// It was fetched and changes nothing, for these reasons.
+    Unused(Skipped),
     /// It failed, and is tried again.
     Retry {
         /// When.
@@ -262,8 +374,13 @@ pub enum ArticleOutcome {
         /// Whether that was one of its tries; not where it was not its fault.
         counts: bool,
     },
-    /// It is given up; its entry stays seen.
-    GivenUp,
+    /// It is given up, and stays to be retried by a person; its entry stays seen.
+    GivenUp {
+        /// What happened.
+        error: String,
+    },
+    /// A look at a site that came to nothing.
+    Dropped,
     /// It was looked at for another feed, in place of a dead one.
     Looked {
         /// What is known now; kept if the feed is still dead.
@@ -280,12 +397,16 @@ pub struct ArticleCommit {
     pub lease: Lease,
     /// The work.
     pub work_id: i64,
+    /// The source it is for.
+    pub source_id: i64,
     /// When it ended.
     pub at: Time,
     /// The host is left alone until then.
     pub host_hold_until: Option<Time>,
     /// What became of it.
     pub outcome: ArticleOutcome,
+    /// Whether no other such post of the source may have its text.
+    pub unique_text: bool,
     /// What to tell the world, posts aside.
     pub events: Vec<NewEvent>,
     /// What it means for others.

@@ -1,6 +1,7 @@
 //! Who asks. A request gets through with a good token, or to one of the few routes that are open.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::HeaderMap;
@@ -10,12 +11,27 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::Web;
-use super::connections::ClientAddress;
+use super::connections::{ClientAddress, Connection};
 use super::problem::Problem;
 use crate::service::{Actor, By, ServiceError};
 
 /// Routes that need no access token. Feeds have one of their own in their URL, and look at it themselves.
 const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/v1/login", "/feeds/{file}"];
+
+/// Pages that need no session.
+const OPEN_PAGES: [&str; 2] = ["/login", "/assets/{file}"];
+
+/// Whether a route, or what is none, is answered to strangers.
+pub(super) fn is_open(route: Option<&str>) -> bool {
+    route.is_none_or(|route| OPEN.contains(&route) || OPEN_PAGES.contains(&route))
+}
+
+/// Notes that somebody is logged in on the connection that a request came by.
+pub(super) fn authenticated(request: &Request) {
+    if let Some(connection) = request.extensions().get::<Arc<Connection>>() {
+        connection.set_authenticated();
+    }
+}
 
 /// Somebody at the machine itself. Only code can put it into a request.
 #[derive(Debug, Clone)]
@@ -37,6 +53,7 @@ pub(super) async fn let_in(State(web): State<Web>, mut request: Request, next: N
     };
     match actor {
         Ok(actor) => {
+            authenticated(&request);
             let actor = actor.at(address_of(&request));
             request.extensions_mut().insert(actor);
             next.run(request).await

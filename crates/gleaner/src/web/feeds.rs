@@ -21,9 +21,9 @@ use super::json::Path;
 use super::problem::{Problem, no_such_route};
 use crate::service::{FeedContent, FeedItem, OutputFeed, ServiceError, StoreError};
 
-/// How many a feed has where nobody says, and at most.
-const USUAL: u32 = 50;
-const MOST: u32 = 200;
+/// How many events the feed of events has where the reader does not say, and at most.
+const USUAL_EVENTS: u32 = 50;
+const MAX_EVENTS: u32 = 200;
 /// The feed of events; a collection of that name has its posts as JSON.
 const EVENTS: &str = "events.atom";
 
@@ -62,10 +62,11 @@ async fn read(web: &Web, file: &str, query: &str) -> Result<(OutputFeed, Format)
     };
     let token = parameter("token").unwrap_or_default();
     let reader = web.service.feed_reader(&token).await?;
-    let limit = parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(USUAL).clamp(1, MOST);
+    let limit = parameter("limit").and_then(|limit| limit.parse::<u32>().ok()).map(|limit| limit.max(1));
+    let events = limit.unwrap_or(USUAL_EVENTS).min(MAX_EVENTS);
     let by = web.service.by(&reader);
     match file.rsplit_once('.') {
-        _ if file == EVENTS => Ok((by.events_feed(limit).await?, Format::Atom)),
+        _ if file == EVENTS => Ok((by.events_feed(events).await?, Format::Atom)),
         Some((name, "atom")) => Ok((by.collection_feed(name, limit).await?, Format::Atom)),
         Some((name, "json")) => Ok((by.collection_feed(name, limit).await?, Format::Json)),
         _ => Err(ServiceError::missing("feed", file)),

@@ -5,6 +5,7 @@
 
 pub mod api;
 mod auth;
+mod bodies;
 mod connections;
 mod dashboard;
 mod feeds;
@@ -23,6 +24,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use utoipa::openapi::OpenApi;
 
 pub use list::{Limit, Page};
@@ -31,10 +33,11 @@ pub use serve::{serve, serve_health};
 
 use crate::service::{Actor, Service};
 
-/// The largest body of a request.
-const MAX_BODY: usize = 10 << 20;
 /// How long a request may take, that for a poll and its outcome included.
 const MAX_SECONDS: u64 = 60;
+
+/// The least answer that is compressed, in bytes.
+const WORTH_COMPRESSING: u16 = 4096;
 
 /// What every handler has.
 #[derive(Clone)]
@@ -53,10 +56,19 @@ pub fn router(web: &Web) -> Router {
         .layer(middleware::from_fn_with_state(web.clone(), auth::let_in))
         .merge(dashboard::routes(web))
         .fallback(problem::no_such_route)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
+        // The one limit on bodies is the next.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(bodies::Bodies::default(), bodies::bounded))
         .layer(middleware::from_fn_with_state(web.clone(), limits::in_time))
-        .layer(CompressionLayer::new())
+        .layer(compression())
         .with_state(web.clone())
+}
+
+/// Compresses what is worth it. What strangers get is smaller, or compressed already: an answer that nobody reads would
+/// hold a third of a megabyte for its compressor.
+fn compression() -> CompressionLayer<impl Predicate> {
+    let large = SizeAbove::new(WORTH_COMPRESSING);
+    CompressionLayer::new().compress_when(large.and(NotForContentType::IMAGES).and(NotForContentType::SSE))
 }
 
 /// How a worker is, and what it measures.

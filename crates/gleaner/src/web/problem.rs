@@ -62,6 +62,12 @@ impl Problem {
 }
 
 impl Problem {
+    /// The same, with seconds to wait.
+    pub(super) fn again_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
     /// Seconds to wait.
     pub(super) const fn retry_after(&self) -> Option<u64> {
         self.retry_after
@@ -93,6 +99,10 @@ impl From<ServiceError> for Problem {
             ServiceError::TooMany(span) => Self {
                 retry_after: Some(span.as_millis().div_ceil(1000)),
                 ..new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "Too often")
+            },
+            ServiceError::Busy(span) => Self {
+                retry_after: Some(span.as_millis().div_ceil(1000)),
+                ..new(StatusCode::SERVICE_UNAVAILABLE, "busy", "Too much is under way")
             },
             ServiceError::Unreachable { .. } => {
                 new(StatusCode::UNPROCESSABLE_ENTITY, "unreachable", "The page cannot be fetched")

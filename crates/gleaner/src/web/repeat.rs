@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::problem::Problem;
-use super::{MAX_BODY, Web};
+use super::{Web, bodies};
 use crate::service::{Actor, Repeated, Scope};
 
 const KEY: &str = "idempotency-key";
@@ -49,9 +49,10 @@ async fn answer(
     next: Next,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let body = axum::body::to_bytes(body, MAX_BODY).await.map_err(|_| {
-        let detail = format!("a request has at most {MAX_BODY} bytes");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "It is too large", detail)
+    let most = bodies::limit(parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str));
+    let body = axum::body::to_bytes(body, most).await.map_err(|_| {
+        let detail = "the body could not be read to its end; nothing was done";
+        Problem::new(StatusCode::BAD_REQUEST, "not_read", "The body cannot be read", detail)
     })?;
     let by = web.service.by(&actor);
     let fingerprint = by.fingerprint(&[parts.uri.to_string().as_bytes(), &body])?;

@@ -6,21 +6,23 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::header::{CONNECTION, CONTENT_TYPE};
+use axum::http::{HeaderValue, Request};
+use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
-use super::connections::ClientAddress;
+use super::connections::{Connection, Connections, Limits, Watched};
 use super::{Web, health, router};
 
-/// How long a client may take to send its headers.
+/// How long a client may take to send its headers, and how long it may stay without a request.
 const HEADERS: Duration = Duration::from_secs(10);
+/// The largest head of a request; as much of an answer waits to be sent.
+const BUFFER: usize = 32 << 10;
 /// How long requests under way have to end when gleaner stops.
 const GRACE: Duration = Duration::from_secs(10);
 /// How long to wait where no connection can be accepted, for want of files.
@@ -51,34 +53,56 @@ async fn answer(
     stop: impl Future<Output = ()> + Send,
 ) -> std::io::Result<()> {
     let mut stop = std::pin::pin!(stop);
-    let room = Arc::new(Semaphore::new(web.service.config().api.max_connections as usize));
+    let api = &web.service.config().api;
+    let connections = Connections::new(Limits {
+        all: api.max_connections as usize,
+        per_address: api.max_connections_per_address as usize,
+        proxies: api.trusted_proxies.clone(),
+    });
     let graceful = GracefulShutdown::new();
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { break };
         let (stream, peer) = tokio::select! {
+            // First: however many come, this is not forgotten.
+            biased;
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => (stream, ClientAddress(peer.ip().to_canonical())),
+                Ok((stream, peer)) => (stream, peer.ip()),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(BREATH).await;
-                    continue;
+                    connections.give_up_one();
+                    tokio::select! {
+                        () = &mut stop => break,
+                        () = tokio::time::sleep(BREATH) => continue,
+                    }
                 }
             },
         };
-        let router = router.clone().map_request(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(peer);
-            request.map(Body::new)
-        });
-        let router = router.map_err(|never: Infallible| never);
-        let connection = http1::Builder::new()
+        // Where nobody can be asked to go, this one is.
+        let Some(place) = connections.admit(peer) else { continue };
+        let (router, connection) = (router.clone(), place.connection());
+        let limits = Arc::clone(&connections);
+        let answering = {
+            let connection = Arc::clone(&connection);
+            hyper::service::service_fn(move |mut request: Request<Incoming>| {
+                let (router, connection) = (router.clone(), Arc::clone(&connection));
+                let client = limits.limits().client(peer, request.headers());
+                request.extensions_mut().insert(client);
+                request.extensions_mut().insert(Arc::clone(&connection));
+                async move { Ok::<_, Infallible>(one(router, &connection, request.map(Body::new)).await) }
+            })
+        };
+        let http = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADERS)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-        let connection = graceful.watch(connection);
+            .max_buf_size(BUFFER)
+            .serve_connection(TokioIo::new(Watched::new(stream, Arc::clone(&connection))), answering);
+        let http = graceful.watch(http);
         tokio::spawn(async move {
-            // What a client does wrong is the client's business.
-            let _ = connection.await;
+            tokio::select! {
+                // What a client does wrong is the client's business.
+                _ = http => {}
+                () = connection.closed() => {}
+            }
             drop(place);
         });
     }
@@ -87,4 +111,21 @@ async fn answer(
     web.service.end_streams();
     let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
     Ok(())
+}
+
+/// Answers one request.
+async fn one(router: Router, connection: &Connection, request: Request<Body>) -> Response {
+    connection.request_begins();
+    if connection.is_stranger() {
+        // One request a turn: who sends many at once waits with everybody else.
+        tokio::task::yield_now().await;
+    }
+    let mut response = router.oneshot(request).await.unwrap_or_else(|never| match never {});
+    let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let is_stream = kind.is_some_and(|kind| kind.starts_with(b"text/event-stream"));
+    connection.request_ends(is_stream);
+    if connection.is_spent() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }

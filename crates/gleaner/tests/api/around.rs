@@ -28,7 +28,7 @@ async fn hosts_show_who_is_asked_and_by_whom(db: Database) {
     add(&api, "https://b.example/").await;
     fail(&api, two, 1).await;
     let now = api.service.now();
-    let request = ClaimRequest { now, lease: Span::from_mins(1), owner: "me".into(), hosts: 1, per_host: 1 };
+    let request = ClaimRequest::all(now, Span::from_mins(1), "me", 1, 1);
     api.db.store.claim_source(a, &request).await.unwrap().expect("it is free");
     let hosts = api.get("/hosts").await;
     let first = &hosts.is(200)["items"][0];

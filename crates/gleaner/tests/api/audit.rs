@@ -208,6 +208,7 @@ async fn old_rows_are_deleted(db: Database) {
         polls_before: old,
         polls_per_source: 10,
         activity_before: old,
+        pages_before: old,
         events_before: old,
         audit_before: start() + Span::from_days(2),
         batch: 100,

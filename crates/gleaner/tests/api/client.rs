@@ -89,14 +89,7 @@ impl Api {
         let actor = service.local().await.unwrap();
         let stop = Arc::new(Notify::new());
         let (base, server) = listen("127.0.0.1:0", &service, &stop).await;
-        // Only the first of a process's tests installs it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        #[expect(clippy::disallowed_methods, reason = "a client of the API, not of the world")]
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .unwrap();
+        let client = http_client();
         let token = token(&service, &actor, "all", &[Scope::Read, Scope::Write]).await;
         Self { db, clock, service, actor, base, token, client, stop, server }
     }
@@ -164,7 +157,7 @@ impl Api {
     pub(crate) async fn send_file(&self, method: Method, path: &str, kind: &str, file: Vec<u8>) -> Answer {
         let request = self.client.request(method, format!("{}/api/v1{path}", self.base)).body(file);
         let request = if kind.is_empty() { request } else { request.header("content-type", kind) };
-        Self::answer(request.bearer_auth(&self.token)).await
+        answer(request.bearer_auth(&self.token)).await
     }
 
     /// An answer that goes on for ever, to a reader with the token that grants everything.
@@ -233,20 +226,29 @@ impl Api {
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_string());
         }
-        Self::answer(request).await
-    }
-
-    async fn answer(request: reqwest::RequestBuilder) -> Answer {
-        let response = request.send().await.unwrap();
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = response.text().await.unwrap();
-        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Answer { status, headers, body, text }
+        answer(request).await
     }
 }
 
+/// Sends a request and reads its whole answer.
+pub(crate) async fn answer(request: reqwest::RequestBuilder) -> Answer {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await.unwrap();
+    let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+    Answer { status, headers, body, text }
+}
+
+/// A client that follows no redirects.
+pub(crate) fn http_client() -> reqwest::Client {
+    // Only the first of a process's tests installs it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    #[expect(clippy::disallowed_methods, reason = "a client of the API, not of the world")]
+    reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap()
+}
+
 /// Serves at an address until it is told to stop; tells where.
-async fn listen(
+pub(crate) async fn listen(
     address: &str,
     service: &Arc<Service>,
     stop: &Arc<Notify>,

@@ -23,16 +23,16 @@ on_both!(
 async fn an_edit_changes_what_is_sent_and_null_is_the_usual(db: Database) {
     let api = Api::new(db).await;
     let said = json!({ "url": "https://a.example/", "name": "A", "policy": "backoff", "poll_interval_minutes": 7,
-        "poll_delay_seconds": 2, "ignore_selector": ".ads" });
+        "poll_delay_seconds": 2, "ignore_selector": ".ads", "duplicates": "content" });
     let id = api.post("/sources", said).await.is(201)["id"].as_i64().unwrap();
     api.clock.advance(Span::from_mins(1));
     let path = format!("/sources/{id}");
     let edited = api.patch(&path, json!({ "name": "B" })).await;
     assert_eq!((edited.header("etag"), &edited.is(200)["name"]), (Some("\"2\""), &json!("B")));
-    assert_eq!(edited.body["policy"], "backoff");
+    assert_eq!((&edited.body["policy"], &edited.body["duplicates"]), (&json!("backoff"), &json!("content")));
     assert_eq!(edited.body["updated_at"], "2026-11-15T00:01:00Z");
     let nulls = json!({ "name": null, "policy": null, "poll_interval_minutes": null, "poll_delay_seconds": null,
-        "ignore_selector": null });
+        "ignore_selector": null, "duplicates": null });
     let edited = api.patch(&path, nulls.clone()).await;
     for field in nulls.as_object().unwrap().keys() {
         assert_eq!(edited.is(200)[field], Value::Null, "{field}");
@@ -67,7 +67,7 @@ async fn another_url_is_a_clean_sheet(db: Database) {
     fail(&api, id, 4).await;
     let moved = api.patch(&format!("/sources/{id}"), json!({ "url": "https://b.example/" })).await;
     let now = "2026-11-15T00:00:00Z";
-    assert_eq!((&moved.is(200)["status"], &moved.body["next_poll_at"]), (&json!("healthy"), &json!(now)));
+    assert_eq!((&moved.is(200)["status"], &moved.body["next_poll_at"]), (&json!("pending"), &json!(now)));
     assert_eq!((&moved.body["consecutive_failures"], &moved.body["host"]), (&json!(0), &json!("b.example")));
     // What a person disabled stays so under another URL, and no failure of the old one is left.
     fail(&api, id, 4).await;
@@ -85,7 +85,7 @@ async fn enabling_clears_every_failure(db: Database) {
     assert_eq!((&off.is(200)["status"], &off.body["next_poll_at"]), (&json!("disabled"), &Value::Null));
     assert_eq!(off.body["consecutive_failures"], 5, "why it was disabled can still be seen");
     let on = api.patch(&path, json!({ "enabled": true })).await;
-    assert_eq!((&on.is(200)["status"], &on.body["consecutive_failures"]), (&json!("healthy"), &json!(0)));
+    assert_eq!((&on.is(200)["status"], &on.body["consecutive_failures"]), (&json!("pending"), &json!(0)));
     for field in ["last_failure_type", "last_error_type", "last_error", "last_status_code", "failing_since"] {
         assert_eq!(on.body[field], Value::Null, "{field}");
     }
@@ -150,7 +150,7 @@ async fn many_are_changed_at_once(db: Database) {
     assert_eq!(poll.is(200)["items"][0]["problem"]["code"], "source_disabled");
     let on = json!({ "filter": { "status": "disabled" }, "action": "enable" });
     assert_eq!(ids(api.post("/sources/bulk", on).await.is(200)), [a, b]);
-    assert_eq!(source(&api, a).await["status"], "healthy");
+    assert_eq!(source(&api, a).await["status"], "pending");
     let other = api.post("/collections", json!({ "name": "other" })).await.is(201)["id"].clone();
     let twin = json!({ "url": "https://b.example/", "collection_id": other });
     api.post("/sources", twin).await.is(201);

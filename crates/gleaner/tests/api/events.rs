@@ -276,6 +276,7 @@ async fn a_stream_says_what_is_not_kept_any_more(db: Database) {
         polls_before: start(),
         polls_per_source: 10,
         activity_before: start(),
+        pages_before: now,
         events_before: now - Span::from_days(1),
         audit_before: now - Span::from_days(365),
         batch: 2,

@@ -10,7 +10,7 @@ use super::sources::{add, ids, source};
 use crate::support::Database;
 
 on_both!(
-    cooling_sources_are_excluded_from_feed_active,
+    manually_quarantined_sources_are_excluded_from_feed_active,
     disabled_sources_are_excluded_from_feed_active,
     feed_disable_and_feed_enable_endpoints,
     feed_disable_requires_a_token,
@@ -27,7 +27,7 @@ async fn set_aside(api: &Api, id: i64, reason: &str) -> Value {
     api.patch(&path, json!({ "reason": reason })).await.is(200).clone()
 }
 
-async fn cooling_sources_are_excluded_from_feed_active(db: Database) {
+async fn manually_quarantined_sources_are_excluded_from_feed_active(db: Database) {
     let api = Api::with(db, &["source.policy=cooldown"]).await;
     let (a, b) = (add(&api, "https://a.example/").await, add(&api, "https://b.example/").await);
     set_aside(&api, a, "not_found").await;
@@ -59,7 +59,7 @@ async fn feed_disable_and_feed_enable_endpoints(db: Database) {
     assert_eq!(aside["quarantine_reason"], "forbidden");
     assert_eq!(aside["retry_at"], "2026-11-16T00:00:00Z");
     let lifted = api.patch(&format!("/sources/{id}/feed-enable"), json!({})).await;
-    assert_eq!(lifted.is(200)["status"], "healthy");
+    assert_eq!(lifted.is(200)["status"], "pending");
     for field in ["quarantined_at", "quarantine_reason", "retry_at"] {
         assert_eq!(lifted.body[field], Value::Null, "{field}");
     }
@@ -83,7 +83,7 @@ async fn feed_disable_requires_a_token(db: Database) {
     for headers in [&[][..], &[("authorization", bad.as_str())]] {
         assert_eq!(ask("feed-disable", headers).await.problem(401), "unauthenticated");
     }
-    assert_eq!(source(&api, id).await["status"], "healthy", "nothing was changed");
+    assert_eq!(source(&api, id).await["status"], "pending", "nothing was changed");
     set_aside(&api, id, "forbidden").await;
     for headers in [&[][..], &[("authorization", bad.as_str())]] {
         assert_eq!(ask("feed-enable", headers).await.problem(401), "unauthenticated");
@@ -109,5 +109,5 @@ async fn a_reason_is_needed(db: Database) {
         let refused = api.patch(&format!("/sources/{id}/feed-disable"), body.clone()).await;
         assert_eq!(refused.problem(422), "invalid", "{body}");
     }
-    assert_eq!(source(&api, id).await["status"], "healthy");
+    assert_eq!(source(&api, id).await["status"], "pending");
 }

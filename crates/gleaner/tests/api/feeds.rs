@@ -1,7 +1,7 @@
 //! Output feeds: read back by gleaner's own parser, whatever posts say, and closed to who has no token.
 
 use gleaner::service::{NewEvent, TokenKind};
-use gleaner_core::time::Span;
+use gleaner_core::time::{Span, Time};
 use gleaner_feed::{Feed, Format, Options};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use crate::support::{Database, feed, minutes, start};
 
 on_both!(
     a_collection_is_read_as_a_feed,
+    a_feed_has_all_posts_of_the_last_day,
     hostile_posts_stay_text,
     a_feed_is_sent_once,
     without_a_token_there_is_nothing,
@@ -53,6 +54,8 @@ async fn a_collection_is_read_as_a_feed(db: Database) {
         commit.new[208].0.raw_content = None;
     })
     .await;
+    // What is older than a day is there as far as a feed usually goes.
+    api.clock.advance(Span::from_hours(26));
     let atom = get(&api, &format!("/feeds/default.atom?token={token}"), &[]).await;
     assert_eq!(atom.header("content-type"), Some("application/atom+xml; charset=utf-8"));
     let read = parsed(&atom);
@@ -70,7 +73,7 @@ async fn a_collection_is_read_as_a_feed(db: Database) {
     let json = get(&api, &format!("/feeds/default.json?token={token}&limit=500"), &[]).await;
     assert_eq!(json.header("content-type"), Some("application/feed+json; charset=utf-8"));
     let read_too = parsed(&json);
-    assert_eq!((read_too.format, read_too.entries.len()), (Format::Json, 200));
+    assert_eq!((read_too.format, read_too.entries.len()), (Format::Json, 210));
     assert_eq!(read_too.entries[0].id, read.entries[0].id, "the same whichever way it is written");
     assert_eq!(json.body["version"], "https://jsonfeed.org/version/1.1");
     assert!(!json.text.contains(&token) && !atom.text.contains(&token));
@@ -80,6 +83,30 @@ async fn a_collection_is_read_as_a_feed(db: Database) {
     assert_eq!(parsed(&other).title.as_ref().unwrap().plain(), "my/news & more");
     let list = api.get("/feed-tokens").await;
     assert!(list.body["items"][0]["last_used_at"].is_string());
+}
+
+async fn a_feed_has_all_posts_of_the_last_day(db: Database) {
+    let (api, token) = with_token(db).await;
+    add(&api.db, &[feed("a.example", "1")]).await;
+    let store = async |at: Time, numbers: std::ops::Range<u32>| {
+        poll_once(&api.db, at, |commit| {
+            commit.new = numbers.map(|n| new_post(&format!("text {n}"))).collect();
+        })
+        .await;
+    };
+    store(start(), 0..60).await;
+    let later = start() + Span::from_hours(26);
+    store(later, 60..130).await;
+    api.clock.set(later);
+    let count = async |query: &str| {
+        let answer = get(&api, &format!("/feeds/default.atom?token={token}{query}"), &[]).await;
+        parsed(&answer).entries.len()
+    };
+    assert_eq!(count("").await, 70, "all of the second poll");
+    assert_eq!(count("&limit=20").await, 20);
+    assert_eq!(count("&limit=5000").await, 130);
+    api.clock.advance(Span::from_hours(26));
+    assert_eq!(count("").await, 50, "as many as usual");
 }
 
 async fn hostile_posts_stay_text(db: Database) {

@@ -26,7 +26,8 @@ async fn lists_go_in_and_out(db: Database) {
     let api = Api::new(db).await;
     let told = import(&api, "?format=opml", "text/x-opml", LIST).await;
     let expected = json!({
-        "added": 1, "duplicates": 0, "bad": 1, "collections": 1,
+        "added": 1, "duplicates": 0, "bad": 1, "collections": 1, "backfill": "none",
+        "first_polls_within_seconds": 300,
         "report": [{
             "line": 3, "url": "not a url", "outcome": "bad", "id": null,
             "message": "'not a url' is no URL to poll: it must begin with http:// or https://; it was left out",

@@ -155,6 +155,7 @@ impl Scene {
                 Some(json!({ "url": url(self.name()), "kind": "website", "collection_id": at.id }))
             }
             "POST /api/v1/sources/bulk" => Some(json!({ "ids": [at.source], "action": "enable" })),
+            "POST /api/v1/sources/latest-polls" => Some(json!({ "ids": [at.source] })),
             "PATCH /api/v1/sources/{id}" => Some(json!({ "name": self.name() })),
             "PATCH /api/v1/sources/{id}/feed-disable" => Some(json!({ "reason": "tried" })),
             "PATCH /api/v1/sources/{id}/feed-enable" => Some(json!({})),
@@ -261,6 +262,7 @@ fn word(request: &str, status: u16, text: &str, at: &Collection) -> &'static str
         404 => "hidden",
         422 if not_there => "hidden",
         200 if LISTS.contains(&request) && !text.contains(&at.marker) => "hidden",
+        200 if request == "POST /api/v1/sources/latest-polls" && !text.contains("source_id") => "hidden",
         200 if request == "POST /api/v1/sources/bulk" && text.contains("not_found") => "hidden",
         200..=299 | 409 => "yes",
         other => panic!("{request}: {other} {text}"),

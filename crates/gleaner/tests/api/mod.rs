@@ -10,6 +10,7 @@ mod events;
 mod feed_active;
 mod feeds;
 mod import;
+mod input;
 mod matrix;
 mod polling;
 mod posts;

@@ -105,8 +105,7 @@ async fn a_host_that_is_being_asked_is_not_asked_twice(db: Database) {
     let (api, server, id) = set_up(db).await;
     poll(&api, id, "wait=true").await.is(200);
     let now = api.service.now();
-    let request =
-        ClaimRequest { now, lease: Span::from_mins(1), owner: "another".into(), hosts: 1, per_host: 1 };
+    let request = ClaimRequest::all(now, Span::from_mins(1), "another", 1, 1);
     let claim = api.db.store.claim_source(id, &request).await.unwrap().expect("the host is free");
     let answer = poll(&api, id, "").await;
     let running = format!("{}-{}", claim.lease.host_id, claim.lease.fence);

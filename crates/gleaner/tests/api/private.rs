@@ -18,6 +18,7 @@ on_both!(
     what_outlives_a_private_source_stays_private,
     webhooks_get_what_their_owner_may_see,
     streams_tell_what_their_reader_may_see,
+    bulk_polls_and_equal_urls_reveal_no_private_source,
     an_import_reveals_no_private_collection,
     a_taken_name_is_all_that_is_told,
     a_limited_token_makes_no_tokens_of_its_own,
@@ -229,13 +230,46 @@ async fn streams_tell_what_their_reader_may_see(db: Database) {
         let off = json!({ "enabled": false });
         scene.api.patch(&format!("/sources/{source}"), off).await.is(200);
     }
-    let first = tokio::time::timeout(std::time::Duration::from_secs(30), stream.next()).await;
-    match first.unwrap().unwrap() {
-        Some(gleaner::service::News::Event(told)) => assert_eq!(told.source.unwrap().id, open),
-        other => panic!("{other:?}"),
+    let mut next = async || {
+        let next = tokio::time::timeout(std::time::Duration::from_secs(30), stream.next()).await;
+        match next.unwrap().unwrap() {
+            Some(gleaner::service::News::Event(told)) => told,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(next().await.source.as_ref().unwrap().id, open);
+    // What is read from memory from then on is limited as well.
+    for enabled in [true, false] {
+        for source in [scene.source, open] {
+            scene.api.patch(&format!("/sources/{source}"), json!({ "enabled": enabled })).await.is(200);
+        }
+        let told = next().await;
+        assert_eq!(told.source.as_ref().unwrap().id, open, "{told:?}");
     }
     let listed = scene.api.ask(Method::GET, "/api/v1/events", None, &[("authorization", &bearer)]).await;
-    assert_eq!(listed.is(200)["items"].as_array().unwrap().len(), 1);
+    assert_eq!(listed.is(200)["items"].as_array().unwrap().len(), 3);
+}
+
+async fn bulk_polls_and_equal_urls_reveal_no_private_source(db: Database) {
+    let scene = Scene::new(db).await;
+    let post = async |token: &str, path: &str, body: Value| {
+        scene.api.ask_as(token, Method::POST, path, Some(body)).await
+    };
+    let ids = json!({ "ids": [scene.source] });
+    let due = json!({ "ids": [scene.source], "action": "poll" });
+    for (token, seen) in [(&scene.ada, true), (&scene.bob, false)] {
+        let latest = post(token, "/sources/latest-polls", ids.clone()).await;
+        assert_eq!(latest.is(200)["items"].as_array().unwrap().len(), usize::from(seen));
+        let polled = post(token, "/sources/bulk", due.clone()).await;
+        assert_eq!((polled.status, polled.text.contains("not_found")), (200, !seen), "{}", polled.text);
+    }
+    let same = json!({ "url": scene.server.url("/feed").as_str() });
+    let added = post(&scene.bob, "/sources", same.clone()).await;
+    assert_eq!(added.is(201)["also_in"], json!([]));
+    let path = format!("/sources/{}", id(&added, 201));
+    scene.api.delete(&path).await.is(204);
+    let added = post(&scene.ada, "/sources", same).await;
+    assert_eq!(added.is(201)["also_in"][0]["collection"], "whispers");
 }
 
 async fn an_import_reveals_no_private_collection(db: Database) {

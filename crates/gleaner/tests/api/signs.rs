@@ -9,7 +9,11 @@ use super::sources::{add, ids, source};
 use crate::support::Database;
 use crate::support::http::{Reply, Server};
 
-on_both!(a_suspect_is_shown_listed_explained_and_told, a_proposal_is_shown_explained_and_told);
+on_both!(
+    a_suspect_is_shown_listed_explained_and_told,
+    a_proposal_is_shown_explained_and_told,
+    failing_pages_are_shown_listed_and_retried,
+);
 
 async fn poll(api: &Api, id: i64) {
     api.post(&format!("/sources/{id}/poll?wait=true"), json!({})).await.is(200);
@@ -74,7 +78,7 @@ async fn a_proposal_is_shown_explained_and_told(db: Database) {
     let url = server.url("/new").to_string();
     assert_eq!(
         shown["proposal"],
-        json!({ "url": url, "title": "The new one", "since": shown["last_polled_at"] })
+        json!({ "url": url, "title": "The new one", "since": shown["last_polled_at"], "reason": "advertised" })
     );
     assert_eq!(api.get("/sources").await.is(200)["items"][0], shown);
     let explained = api.get(&format!("/sources/{id}/explain")).await.is(200).clone();
@@ -87,6 +91,68 @@ async fn a_proposal_is_shown_explained_and_told(db: Database) {
     let moved = api.patch(&format!("/sources/{id}"), json!({ "url": url })).await.is(200).clone();
     assert_eq!(
         (&moved["proposal"], &moved["suspect"], &moved["status"]),
-        (&json!(null), &json!(null), &json!("healthy"))
+        (&json!(null), &json!(null), &json!("pending"))
     );
+}
+
+async fn failing_pages_are_shown_listed_and_retried(db: Database) {
+    let api = Api::new(db).await;
+    let server = Server::start().await;
+    let links: String =
+        (0..12).map(|n| format!("<article><h2><a href=/p{n}>Story {n}</a></h2></article>")).collect();
+    server.on("/index", Reply::ok(links).header("Content-Type", "text/html"));
+    (0..12).for_each(|n| server.on(&format!("/p{n}"), Reply::status(403)));
+    let new =
+        json!({ "url": server.url("/index").as_str(), "kind": "watchlist", "article_selector": "h2 a" });
+    let id = api.post("/sources", new).await.is(201)["id"].as_i64().unwrap();
+    let other = add(&api, "https://b.example/feed").await;
+    let mut engine = api.service.engine("test").unwrap();
+    let due = async |engine: &mut gleaner::engine::Engine| {
+        engine.run_due(gleaner::clock::Clock::now(&*api.clock)).await.unwrap();
+    };
+    poll(&api, id).await;
+    let shown = source(&api, id).await;
+    assert_eq!((&shown["pages_waiting"], &shown["pages_failed"]), (&json!(12), &json!(0)));
+    let first = api.get(&format!("/sources/{id}/polls")).await.is(200)["items"][0].clone();
+    assert_eq!((&first["pages"], &first["pages_fetched"]), (&json!(12), &json!(0)));
+    api.clock.advance(Span::from_secs(1));
+    due(&mut engine).await;
+    let shown = source(&api, id).await;
+    assert_eq!((&shown["pages_waiting"], &shown["pages_failed"]), (&json!(0), &json!(12)));
+    assert_eq!((&shown["status"], &shown["suspect"]["reason"]), (&json!("healthy"), &json!("pages_failing")));
+    assert_eq!(api.get("/sources").await.is(200)["items"][0], shown, "lists say the same");
+    assert_eq!(ids(api.get("/sources?suspect=true").await.is(200)), [id]);
+    let path = format!("/sources/{id}/pages");
+    let all = api.get(&path).await.is(200).clone();
+    assert_eq!(all["items"].as_array().unwrap().len(), 12);
+    let page = &all["items"][0];
+    assert_eq!(
+        (&page["state"], &page["tries"], &page["error"]),
+        (&json!("failed"), &json!(1), &json!("403 Forbidden"))
+    );
+    assert!(page["next_try_at"].is_string() && page["url"].as_str().unwrap().contains("/p"), "{page}");
+    let some = api.get(&format!("{path}?limit=5&state=failed")).await.is(200).clone();
+    assert_eq!(some["items"].as_array().unwrap()[..], all["items"].as_array().unwrap()[..5]);
+    let rest = api.get(&format!("{path}?limit=50&cursor={}", some["next_cursor"])).await.is(200).clone();
+    assert_eq!((rest["items"].as_array().unwrap().len(), &rest["next_cursor"]), (7, &json!(null)));
+    assert_eq!(api.get(&format!("{path}?state=lost")).await.problem(400), "bad_query");
+    assert_eq!(api.get("/sources/999/pages").await.status, 404);
+    assert_eq!(api.get(&format!("/sources/{other}/pages")).await.is(200)["items"], json!([]));
+    for _ in 0..4 {
+        api.clock.advance(Span::from_days(4));
+        due(&mut engine).await;
+    }
+    assert_eq!(source(&api, id).await["pages_given_up"], 12);
+    let explained = api.get(&format!("/sources/{id}/explain")).await.is(200).clone();
+    assert!(explained["notices"].to_string().contains("12 given up"), "{explained}");
+    api.db.store.number_events(1000).await.unwrap();
+    let told = api.get("/events?type=page.given_up").await.is(200).clone();
+    assert_eq!(told["items"].as_array().unwrap().len(), 12);
+    assert_eq!(told["items"][0]["data"]["tries"], 5);
+    let retry = format!("{path}/retry");
+    assert_eq!(api.post(&retry, json!({})).await.is(200), &json!({ "source_id": id, "retried": 12 }));
+    assert_eq!(api.post(&retry, json!({})).await.is(200)["retried"], 0);
+    assert_eq!(api.post("/sources/999/pages/retry", json!({})).await.status, 404);
+    let shown = source(&api, id).await;
+    assert_eq!((&shown["pages_waiting"], &shown["pages_given_up"]), (&json!(12), &json!(0)));
 }

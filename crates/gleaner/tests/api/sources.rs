@@ -43,22 +43,15 @@ pub(super) fn wrong(body: &Value) -> Vec<&str> {
 /// Writes failures into a source's state, as so many polls would have.
 pub(super) async fn fail(api: &Api, id: i64, times: u32) {
     use gleaner::store::SourceEdit;
-    use gleaner_core::health::{Failing, Health, PermanentRun};
-    use gleaner_core::outcome::ErrorKind;
+    use gleaner_core::health::{Failing, Health};
+    use gleaner_core::outcome::{ErrorKind, Failure};
     let now = gleaner::clock::Clock::now(&*api.clock);
     let since = now - Span::from_days(2);
     let read = api.db.store.source(id).await.unwrap();
-    let row = Failing {
-        count: times,
-        since,
-        kind: ErrorKind::NotFound,
-        status: Some(404),
-        message: "404 Not Found".into(),
-        kind_run: times,
-        kind_since: since,
-        permanent: Some(PermanentRun { count: times, since, kinds: Default::default() }),
-    };
-    let health = Health { failing: Some(row), last_polled_at: Some(now), ..Health::new() };
+    let message = "404 Not Found".into();
+    let failure = Failure { kind: ErrorKind::NotFound, status: Some(404), message, retry_after: None };
+    let row = Failing::repeated(&failure, times, since);
+    let health = Health { failing: Some(row), last_polled_at: Some(now), ..Health::default() };
     let edit = SourceEdit { health, next_poll_at: Some(now + Span::from_days(1)), ..SourceEdit::of(&read) };
     api.db.store.edit_source(&edit, now).await.unwrap();
 }
@@ -78,6 +71,7 @@ async fn a_source_shows_what_was_said_and_what_is_known(db: Database) {
         "backfill": true,
         "ignore_robots": true,
         "policy": "cooldown",
+        "duplicates": "content",
         "enabled": true,
     });
     let made = api.post("/sources", said).await;
@@ -92,7 +86,7 @@ async fn a_source_shows_what_was_said_and_what_is_known(db: Database) {
         "name": "A blog",
         "collection_id": 1,
         "enabled": true,
-        "status": "healthy",
+        "status": "pending",
         "poll_interval_minutes": 90,
         "poll_delay_seconds": 3,
         "article_selector": "article h2 a",
@@ -100,12 +94,14 @@ async fn a_source_shows_what_was_said_and_what_is_known(db: Database) {
         "full_content": true,
         "backfill": true,
         "policy": "cooldown",
+        "duplicates": "content",
         "consecutive_failures": 0,
         "last_failure_type": null,
         "last_error_type": null,
         "last_error": null,
         "last_status_code": null,
         "failing_since": null,
+        "excused_by": null,
         "disabled_reason": null,
         "quarantined_at": null,
         "quarantine_reason": null,
@@ -119,9 +115,14 @@ async fn a_source_shows_what_was_said_and_what_is_known(db: Database) {
         "version": 1,
         "suspect": null,
         "proposal": null,
+        "pages_waiting": 0,
+        "pages_failed": 0,
+        "pages_given_up": 0,
     });
-    assert_eq!(made.body, expected);
     assert_eq!(source(&api, id).await, expected);
+    let mut created = expected;
+    created["also_in"] = json!([]);
+    assert_eq!(made.body, created);
     assert_eq!(api.get("/sources/999").await.problem(404), "not_found");
 }
 
@@ -168,6 +169,7 @@ async fn every_wrong_field_is_named_at_once(db: Database) {
         "backfill": 1,
         "ignore_robots": null,
         "policy": "strict",
+        "duplicates": "none",
         "enabled": "no",
         "credential": { "basic": { "user": "ada" } },
         "colour": "red",

@@ -260,10 +260,10 @@ async fn a_test_is_sent_at_once(db: Database) {
 async fn a_failing_target_is_tried_for_a_day(db: Database) {
     let scene = Scene::new(db).await;
     scene.server.on("/hook", Reply::status(503));
-    let (id, _) = scene.hook("/hook", &["test.*"]).await;
+    let (id, _) = scene.hook("/hook", &["host.*"]).await;
     let began = scene.api.clock.now();
-    scene.tell("test.first", json!({})).await;
-    scene.tell("test.second", json!({})).await;
+    scene.tell("host.down", json!({})).await;
+    scene.tell("host.back", json!({})).await;
     let mut at = began;
     let mut pauses = Vec::new();
     loop {
@@ -276,7 +276,7 @@ async fn a_failing_target_is_tried_for_a_day(db: Database) {
         pauses.push(next.since(at).as_millis() as f64 / 1000.0);
         at = next;
         if pauses.len() == 20 {
-            scene.tell("test.third", json!({})).await;
+            scene.tell("host.paced", json!({})).await;
         }
     }
     for (n, pause) in pauses.iter().enumerate() {
@@ -285,10 +285,10 @@ async fn a_failing_target_is_tried_for_a_day(db: Database) {
     }
     let lasted = at.since(began);
     assert!(lasted >= Span::from_days(1) && lasted < Span::from_hours(26), "{lasted}");
-    assert!(scene.received("/hook").iter().all(|request| body(request)["type"] == "test.first"));
+    assert!(scene.received("/hook").iter().all(|request| body(request)["type"] == "host.down"));
     let log = scene.log(id).await;
     let rows: Vec<(&Value, &Value)> = log.iter().map(|row| (&row["type"], &row["status"])).collect();
-    let (second, first, given_up) = (json!("test.second"), json!("test.first"), json!("given_up"));
+    let (second, first, given_up) = (json!("host.back"), json!("host.down"), json!("given_up"));
     assert_eq!(rows, [(&second, &given_up), (&first, &given_up)], "what waited for as long goes with it");
     assert_eq!((&log[1]["error"], &log[0]["tries"]), (&json!("503 Service Unavailable"), &json!(0)));
     scene.api.db.store.number_events(10).await.unwrap();
@@ -301,7 +301,7 @@ async fn a_failing_target_is_tried_for_a_day(db: Database) {
     assert_eq!(scene.send().await, 0);
     scene.to_next_try(id).await;
     assert_eq!(scene.send().await, 1);
-    assert_eq!(body(scene.received("/hook").last().unwrap())["type"], "test.third");
+    assert_eq!(body(scene.received("/hook").last().unwrap())["type"], "host.paced");
     scene.api.db.store.number_events(10).await.unwrap();
     let told = scene.api.get("/events?type=webhook.*").await.body["items"].clone();
     assert_eq!((told.as_array().unwrap().len(), &told[0]["type"]), (2, &json!("webhook.recovered")));

@@ -108,6 +108,9 @@ fn posts_are_listed_and_searched(site: &Site) {
     assert_eq!(titles(&["--search", "sea"]), ["\"Whales sing\""]);
     assert_eq!(titles(&["--source", "1", "--since", "1h"]).len(), 2);
     assert_eq!(titles(&["--limit", "1"]).len(), 1);
+    let cut = site.run(&["posts", "--limit", "1"]).ok();
+    assert!(cut.ends_with("the newest 1; --limit 0 lists all\n"), "{cut}");
+    assert!(!site.run(&["posts", "--limit", "2"]).ok().contains("--limit"), "these are all");
     assert_eq!(titles(&["--collection", "default", "--limit", "0"]).len(), 2);
     assert_eq!(titles(&["--since", "2999-01-01"]).len(), 0);
     assert_eq!(site.run(&["posts", "--search", "nothing"]).ok(), "no posts\n");

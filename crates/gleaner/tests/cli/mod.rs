@@ -11,6 +11,7 @@ mod keys;
 mod links;
 mod people;
 mod policy;
+mod poll_run;
 mod polling;
 mod replay;
 mod simulate;

@@ -33,13 +33,42 @@ fn suspects_are_listed_and_explained(site: &Site) {
     site.run(&["poll", "1", "--wait"]).ok();
     assert_eq!(site.run(&["list", "--suspect"]).ok(), "no such sources\n");
     server.on("/feed", Reply::ok("<html><title>Just a moment...</title>"));
-    site.run(&["poll", "1", "--wait"]).ok();
+    assert_eq!(site.run(&["poll", "1", "--wait"]).code, 1, "a page is no feed");
     let listed = site.run(&["list", "--suspect"]).ok();
     assert!(listed.contains("/feed") && !listed.contains("/other"), "{listed}");
     let shown = site.run(&["show", "1"]).ok();
     assert!(shown.contains("bot_wall: the page's title says"), "{shown}");
     let told = site.run(&["explain", "1"]).ok();
     assert!(told.contains("noticed:\n  Suspect since ") && told.contains("set fetch.contact"), "{told}");
+}
+
+/// Without a server, which would fetch them meanwhile.
+#[test]
+fn article_pages_are_listed_and_retried() {
+    let site = &Site::local();
+    let (_runtime, server) = web();
+    let links: String =
+        (0..3).map(|n| format!("<article><h2><a href=/p{n}>Story {n}</a></h2></article>")).collect();
+    server.on("/index", Reply::ok(links).header("Content-Type", "text/html"));
+    let url = server.url("/index").to_string();
+    site.run(&["add", "--kind", "watchlist", &url]).ok();
+    site.run(&["edit", "1", "--article-selector", "h2 a"]).ok();
+    assert_eq!(
+        site.run(&["pages", "1"]).ok(),
+        format!("{url}: no article pages wait, failed or were given up\n")
+    );
+    let polled = site.run(&["poll", "1", "--wait"]).ok();
+    assert!(polled.contains("0 new, 0 changed, 3 article pages to fetch"), "{polled}");
+    let listed = site.run(&["pages", "1"]).ok();
+    assert!(listed.contains("/p2") && listed.contains("waiting"), "{listed}");
+    assert_eq!(site.run(&["pages", "1", "--json"]).ok().lines().count(), 3);
+    assert_eq!(site.run(&["pages", "1", "--state", "given_up", "--json"]).ok(), "");
+    let shown = site.run(&["show", "1"]).ok();
+    assert!(shown.contains("pages_waiting") && !shown.contains("pages_failed"), "{shown}");
+    assert!(shown.contains("3 article pages: 0 fetched, 0 failed, 0 given up"), "{shown}");
+    let told = site.run(&["explain", "1"]).ok();
+    assert!(told.contains("Article pages: 3 waiting"), "{told}");
+    assert_eq!(site.run(&["pages", "1", "--retry"]).ok(), format!("{url}: 0 pages are fetched again\n"));
 }
 
 fn sources_are_added_changed_and_removed(site: &Site) {
@@ -59,6 +88,10 @@ fn sources_are_added_changed_and_removed(site: &Site) {
     let source = &shown["source"];
     assert_eq!((&source["name"], &source["poll_interval_minutes"]), (&"Mine".into(), &15.into()));
     assert_eq!((&source["policy"], &source["collection_id"]), (&"backoff".into(), &2.into()));
+    let by_content = site.json(&["edit", "1", "--duplicates", "content"]);
+    assert_eq!(by_content["duplicates"], "content");
+    let usual = site.json(&["edit", "1", "--duplicates", "default"]);
+    assert!(usual["duplicates"].is_null(), "{usual}");
     let usual = site.json(&["edit", "1", "--interval", "default", "--policy", "default", "--name", ""]);
     assert!(usual["name"].is_null() && usual["policy"].is_null(), "{usual}");
     assert!(usual["poll_interval_minutes"].is_null(), "{usual}");
@@ -66,6 +99,7 @@ fn sources_are_added_changed_and_removed(site: &Site) {
         (&["edit", "1"][..], "say what is to change"),
         (&["edit", "1", "--interval", "soon"], "--interval soon: it takes a whole number, auto or default"),
         (&["edit", "1", "--policy", "strict"], "there is no policy 'strict'"),
+        (&["edit", "1", "--duplicates", "none"], "duplicates must be \"entry\" or \"content\""),
         (&["edit", "1", "--kind", "podcast"], "'podcast' is no kind of source"),
         (&["edit", "1", "--url", "ftp://a.example/"], "only http and https are polled"),
     ] {
@@ -83,6 +117,9 @@ fn sources_are_added_changed_and_removed(site: &Site) {
     assert!(listed.contains(&url), "{listed}");
     site.run(&["enable", "1"]).ok();
     assert_eq!(site.run(&["list", "--status", "quarantined"]).ok(), "no such sources\n");
+    let refused = site.run(&["remove", "1"]).failed(2);
+    assert!(refused.contains("no terminal to ask on; add --yes"), "{refused}");
+    assert_eq!(site.json(&["show", "1"])["source"]["id"], 1, "nothing was removed");
     let removed = site.run(&["remove", "1", "--yes"]).ok();
     assert_eq!(removed, format!("source 1 ({url}) is removed, and its posts with it\n"));
     assert_eq!(site.run(&["show", "1"]).failed(3), "error: source 1 does not exist\n");
@@ -99,8 +136,9 @@ fn sources_are_polled_and_explained(site: &Site) {
     let polled = site.run(&["poll", "1", "--wait"]);
     assert_eq!(polled.code, 0, "{}", polled.err);
     assert!(polled.out.starts_with(&format!("{feed}: ")), "{}", polled.out);
-    let polled = site.json(&["poll", &gone, "--wait"]);
-    assert_eq!(polled["error_type"], "gone");
+    let polled = site.run(&["poll", &gone, "--wait", "--json"]);
+    let poll: serde_json::Value = serde_json::from_str(&polled.out).unwrap();
+    assert_eq!((polled.code, &poll["error_type"]), (1, &"gone".into()), "{}", polled.err);
     let shown = site.run(&["show", "2"]).ok();
     assert!(shown.starts_with("Gone\n  "), "{shown}");
     assert!(shown.contains("  last_error            410 Gone\n"), "{shown}");

@@ -5,7 +5,7 @@ use std::time::Instant;
 use gleaner::service::{BULK, NewSource, SourceFilter};
 use gleaner::store::SourceEdit;
 use gleaner_core::health::{Failing, Health, Status};
-use gleaner_core::outcome::ErrorKind;
+use gleaner_core::outcome::{ErrorKind, Failure};
 use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 
@@ -127,16 +127,9 @@ impl Visitor {
     async fn fail(&self, id: i64, times: u32, message: &str) {
         let source = self.api.db.store.source(id).await.unwrap();
         let since = start() - Span::from_days(2);
-        let failing = Failing {
-            count: times,
-            since,
-            kind: ErrorKind::NotFound,
-            status: Some(404),
-            message: message.into(),
-            kind_run: times,
-            kind_since: since,
-            permanent: None,
-        };
+        let message = message.into();
+        let failure = Failure { kind: ErrorKind::NotFound, status: Some(404), message, retry_after: None };
+        let failing = Failing::repeated(&failure, times, since);
         let health = Health { failing: Some(failing), ..source.health.clone() };
         let edit = SourceEdit { health, ..SourceEdit::of(&source) };
         self.api.db.store.edit_source(&edit, start()).await.unwrap();
@@ -269,12 +262,12 @@ async fn many_are_disabled_and_that_is_taken_back_as_it_was(db: Database) {
     assert_eq!(page.status, 200);
     page.has("Disabled 2 sources. 1 was disabled already.").has("<option value=\"address\" selected>");
     assert_eq!(visitor.status(ids[0]).await, Status::Disabled);
-    assert_eq!(visitor.status(ids[3]).await, Status::Healthy);
+    assert_eq!(visitor.status(ids[3]).await, Status::Pending);
     let undo = page.fields("plan").pop().unwrap();
     let page = visitor.send("/sources/bulk", &[("plan", &undo)]).await;
     page.has("Enabled again, as before: 2 sources.");
     assert_eq!(visitor.status(ids[0]).await, Status::Failing, "what was held against it still is");
-    assert_eq!(visitor.status(ids[1]).await, Status::Healthy);
+    assert_eq!(visitor.status(ids[1]).await, Status::Pending);
     assert_eq!(visitor.status(ids[2]).await, Status::Disabled, "it was so before");
     let again = page.fields("plan").pop().unwrap();
     visitor.send("/sources/bulk", &[("plan", &again)]).await.has("Disabled 2 sources.");
@@ -346,7 +339,7 @@ async fn deleting_asks_first_and_says_what_is_lost(db: Database) {
     let page = visitor.send("/sources/bulk", &sure).await;
     page.has("Deleted 2 sources.").lacks(">Undo<");
     assert_eq!(visitor.get("/sources").await.ids(), [ids[2]]);
-    let page = visitor.send("/sources/bulk?status=healthy", &[("action", "delete"), ("all", "1")]).await;
+    let page = visitor.send("/sources/bulk?status=pending", &[("action", "delete"), ("all", "1")]).await;
     page.has("Delete 1 source?").has("all their posts will be gone for good");
 }
 
@@ -386,7 +379,7 @@ async fn a_form_without_a_token_changes_nothing(db: Database) {
         let fields = [("action", "disable"), ("id", id.as_str()), ("form_token", token)];
         assert_eq!(visitor.send_as("/sources/bulk", &fields, &visitor.cookie).await.status, 403);
     }
-    assert_eq!(visitor.status(ids[0]).await, Status::Healthy);
+    assert_eq!(visitor.status(ids[0]).await, Status::Pending);
 }
 
 async fn what_somebody_named_a_source_is_only_text(db: Database) {
@@ -466,8 +459,8 @@ impl Visitor {
         // A hash is bytes, which the two databases write differently.
         let hash = if self.api.db.url.starts_with("postgres:") { "'\\x00'::bytea" } else { "x'00'" };
         let sql = format!(
-            "INSERT INTO posts (source_id, guid, title, content_hash, created_at, updated_at, body) \
-             VALUES ({id}, 'guid', '{title}', {hash}, 0, 0, 'text')"
+            "INSERT INTO posts (source_id, guid, title, content_hash, entry_key, created_at, updated_at, body) \
+             VALUES ({id}, 'guid', '{title}', {hash}, 0, 0, 0, 'text')"
         );
         self.api.db.behind_its_back(&sql).await;
     }

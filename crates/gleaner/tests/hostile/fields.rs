@@ -84,7 +84,7 @@ async fn no_spelling_is_asked_for_by_the_service() {
     let all = spellings::all(canary.port());
     for url in &all {
         let by = api.by();
-        is_refused(&by.try_url(url).await.unwrap_err(), "try", url);
+        is_refused(&by.try_url(url, true).await.unwrap_err(), "try", url);
         is_refused(&by.look_at(url).await.unwrap_err(), "look", url);
         let fields = || SourceFields { url: Some(url.clone()), ..SourceFields::default() };
         is_refused(&by.find_source(fields(), Checks::default()).await.unwrap_err(), "find", url);
@@ -103,7 +103,7 @@ async fn no_spelling_is_asked_for_by_a_command() {
     let config = api.service.config();
     let all = spellings::all(canary.port());
     for url in &all {
-        is_refused(&try_url(config, url).await.unwrap_err(), "try", url);
+        is_refused(&try_url(config, url, true).await.unwrap_err(), "try", url);
         is_refused(&extract_url(config, url).await.unwrap_err(), "extract", url);
         is_refused(&links_at(config, url, None).await.unwrap_err(), "links", url);
     }
@@ -178,7 +178,7 @@ async fn no_page_leads_inside() {
         let status = [301, 302, 303, 307, 308][number % 5];
         let moved = server.url(&format!("/{status}/{number}"));
         let by = api.by();
-        is_refused(&by.try_url(moved.as_str()).await.unwrap_err(), "try", url);
+        is_refused(&by.try_url(moved.as_str(), true).await.unwrap_err(), "try", url);
         is_refused(&by.import_from(moved.as_str(), ListOptions::default()).await.unwrap_err(), "import", url);
     }
     assert_eq!(api.db.count("sources").await, 0);

@@ -1,14 +1,14 @@
 //! The `backoff` policy: doubling, and disabling after permanent failures.
 
 use gleaner_core::health::Status;
-use gleaner_core::outcome::Class;
 use gleaner_core::time::Span;
+use serde_json::{Value, json};
 
-use super::on_both;
+use super::on_both_with_siblings;
 use super::world::{Answer, World};
 use crate::support::Database;
 
-on_both!(
+on_both_with_siblings!(
     first_failure_sets_counter_to_one,
     repeated_failure_increments_counter,
     success_resets_failure_tracking,
@@ -35,27 +35,44 @@ async fn world(db: Database, answer: Answer, settings: &[&str]) -> (World, i64) 
     (world, id)
 }
 
+/// `consecutive_failures`, `last_failure_type` and `disabled_reason`, as the API shows them.
+async fn tracking(world: &World, id: i64) -> Value {
+    let source = world.source_json(id).await;
+    json!([source["consecutive_failures"], source["last_failure_type"], source["disabled_reason"]])
+}
+
 async fn first_failure_sets_counter_to_one(db: Database) {
     let (mut world, id) = world(db, Answer::Status(500), &[]).await;
+    assert_eq!(tracking(&world, id).await, json!([0, null, null]));
     world.poll_due().await;
-    let row = world.source(id).await.health.failing.expect("it failed");
-    assert_eq!((row.count, row.class()), (1, Class::Transient));
+    assert_eq!(tracking(&world, id).await, json!([1, "transient", null]));
+    let source = world.source_json(id).await;
+    assert_eq!((&source["status"], &source["enabled"]), (&json!("failing"), &json!(true)));
+    assert_eq!(source["failing_since"], json!(world.now()));
 }
 
 async fn repeated_failure_increments_counter(db: Database) {
     let (mut world, id) = world(db, Answer::Status(500), &[]).await;
-    world.poll_times(id, 3).await;
-    assert_eq!(world.failures(id).await, 3);
+    for count in 1..=3 {
+        world.poll_next(id).await;
+        assert_eq!(tracking(&world, id).await, json!([count, "transient", null]));
+    }
     world.poll_next(id).await;
-    assert_eq!(world.failures(id).await, 4);
+    assert_eq!(tracking(&world, id).await, json!([4, "transient", null]));
 }
 
 async fn success_resets_failure_tracking(db: Database) {
     let (mut world, id) = world(db, Answer::Status(500), &[]).await;
     world.poll_times(id, 3).await;
+    assert_eq!(tracking(&world, id).await, json!([3, "transient", null]));
     world.answer("/feed", Answer::feed(&["one"]));
-    let source = world.poll_next(id).await;
-    assert_eq!((source.health.failing, source.health.quarantine), (None, None));
+    world.poll_next(id).await;
+    assert_eq!(tracking(&world, id).await, json!([0, null, null]));
+    let source = world.source_json(id).await;
+    assert_eq!(source["status"], "healthy");
+    for field in ["last_error", "last_error_type", "last_status_code", "failing_since"] {
+        assert_eq!(source[field], Value::Null, "{field}");
+    }
 }
 
 /// After so many failures the next poll is so many minutes after the last.
@@ -99,9 +116,12 @@ async fn five_permanent_failures_disable(db: Database) {
     world.poll_times(id, 4).await;
     assert_eq!(world.source(id).await.health.status(), Status::Failing);
     let source = world.poll_next(id).await;
-    let reason = source.health.disabled.expect("it is disabled").reason;
-    assert_eq!(reason.as_deref(), Some("Auto-disabled after 5 consecutive 404 errors"));
     assert_eq!(source.next_poll_at, None);
+    let shown = world.source_json(id).await;
+    assert_eq!((&shown["enabled"], &shown["status"]), (&json!(false), &json!("disabled")));
+    assert_eq!(shown["disabled_reason"], "Auto-disabled after 5 consecutive 404 errors");
+    world.advance(Span::from_days(365));
+    assert_eq!((world.poll_due().await, world.requests("/feed")), (0, 5));
 }
 
 async fn transient_failures_never_disable(db: Database) {
@@ -109,6 +129,9 @@ async fn transient_failures_never_disable(db: Database) {
     world.poll_times(id, 10).await;
     let source = world.source(id).await;
     assert_eq!((source.health.status(), world.failures(id).await), (Status::Failing, 10));
+    let shown = world.source_json(id).await;
+    assert_eq!(shown["enabled"], true);
+    assert!(shown["last_error"].as_str().unwrap().starts_with("timeout after 50ms"), "{shown:#}");
 }
 
 async fn transient_breaks_permanent_run(db: Database) {
@@ -132,10 +155,13 @@ async fn reenable_clears_failure_state(db: Database) {
     let (mut world, id) = world(db, Answer::Status(404), &[]).await;
     world.poll_times(id, 5).await;
     assert_eq!(world.source(id).await.health.status(), Status::Disabled);
-    world.service().set_enabled(id, true).await.unwrap();
-    let source = world.source(id).await;
-    assert_eq!((source.health.failing, source.health.disabled), (None, None));
-    assert_eq!(source.next_poll_at, Some(world.now()), "and it is due at once");
+    let reason = "Auto-disabled after 5 consecutive 404 errors";
+    assert_eq!(tracking(&world, id).await, json!([5, "permanent", reason]));
+    let enabled = json!({ "enabled": true });
+    let shown = world.api().await.patch(&format!("/sources/{id}"), enabled).await;
+    assert_eq!(shown["enabled"], true);
+    assert_eq!(tracking(&world, id).await, json!([0, null, null]));
+    assert_eq!(shown["next_poll_at"], json!(world.now()), "and it is due at once");
 }
 
 async fn custom_max_failures(db: Database) {

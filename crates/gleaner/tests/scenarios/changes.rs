@@ -12,6 +12,8 @@ on_both!(
     an_edited_entry_keeps_its_post,
     a_rotated_guid_brings_nothing_new,
     a_source_that_moves_for_good_is_followed,
+    a_move_is_an_event,
+    a_move_to_a_url_of_the_collection_is_refused_and_said,
     a_temporary_redirect_is_never_followed_for_good,
     a_feed_behind_tls_is_read,
     another_policy_rederives_at_the_next_start,
@@ -83,6 +85,68 @@ async fn a_source_that_moves_for_good_is_followed(db: Database) {
     world.poll_next(id).await;
     assert_eq!(world.requests("/old"), asked, "the old address is left alone");
     assert_eq!(world.bodies(id).await, ["two", "one"]);
+}
+
+/// A feed that redirects for good to the same path on another host, polled until that is believed.
+async fn redirected(world: &mut World) -> (i64, String, String) {
+    world.answer("/old", Answer::body(&rss(&item("1", "one"))));
+    let id = world.add("a.test", "/old").await;
+    world.add_name("b.test");
+    world.poll_due().await;
+    let (from, to) = (world.server().url_of("a.test", "/old"), world.server().url_of("b.test", "/new"));
+    world.reply("/old", Reply::redirect(301, to.as_str()));
+    world.answer("/new", Answer::body(&rss(&item("1", "one"))));
+    world.poll_times(id, 8).await;
+    (id, from.into(), to.into())
+}
+
+async fn events_of(world: &World, kind: &str) -> Vec<serde_json::Value> {
+    let store = world.store();
+    store.number_events(1000).await.unwrap();
+    let events = store.events(0, 1000).await.unwrap().into_iter().map(|event| event.event);
+    let events = events.filter(|event| event.kind == kind);
+    events.map(|event| serde_json::from_str(&event.payload).unwrap()).collect()
+}
+
+async fn a_move_is_an_event(db: Database) {
+    let mut world = World::new(db, &["source.poll_interval_minutes=600"]).await;
+    let (id, from, to) = redirected(&mut world).await;
+    assert_eq!(world.source(id).await.settings.url, to);
+    let events = events_of(&world, "source.moved").await;
+    assert_eq!(events.len(), 1);
+    assert_eq!((&events[0]["from"], &events[0]["to"]), (&from.as_str().into(), &to.as_str().into()));
+    assert!(events[0]["reason"].as_str().unwrap().contains("redirected it there for good"), "{events:?}");
+    let line = world.log_of("source moved", &to);
+    assert_eq!((&line["from"], &line["to"]), (&from.as_str().into(), &to.as_str().into()));
+    let explained = world.service().explain(id).await.unwrap();
+    let notice = explained.notices.iter().find(|notice| notice.starts_with("Moved on ")).unwrap();
+    assert!(notice.contains(&from) && notice.contains(&to), "{notice}");
+    // A person's change of the URL is a move like any other.
+    world.answer("/third", Answer::body(&rss(&item("1", "one"))));
+    let third = world.server().url_of("b.test", "/third").to_string();
+    let fields = gleaner::service::SourceFields { url: Some(third.clone()), ..Default::default() };
+    world.service().change_source(id, None, &fields, Default::default()).await.unwrap();
+    let events = events_of(&world, "source.moved").await;
+    assert_eq!((events.len(), &events[1]["from"], &events[1]["to"]), (2, &to.into(), &third.into()));
+}
+
+async fn a_move_to_a_url_of_the_collection_is_refused_and_said(db: Database) {
+    let mut world = World::new(db, &["source.poll_interval_minutes=600"]).await;
+    let other = world.add("b.test", "/new").await;
+    let (id, from, to) = redirected(&mut world).await;
+    assert_eq!(world.source(id).await.settings.url, from, "it stays");
+    let events = events_of(&world, "source.move_refused").await;
+    assert_eq!(events.len(), 1, "said once");
+    assert_eq!((&events[0]["to"], &events[0]["taken_by"]), (&to.as_str().into(), &other.into()));
+    assert_eq!(world.logs_of("source not moved: its collection has the new URL already", &from).len(), 1);
+    let explained = world.service().explain(id).await.unwrap();
+    let says = |notice: &&String| notice.contains(&format!("source {other} of the same collection"));
+    assert!(explained.notices.iter().find(says).is_some(), "{:?}", explained.notices);
+    // The other one is deleted: nothing stands in the way any more.
+    world.service().delete_source(other).await.unwrap();
+    world.poll_next(id).await;
+    assert_eq!(world.source(id).await.settings.url, to);
+    assert_eq!(events_of(&world, "source.moved").await.len(), 1);
 }
 
 async fn a_temporary_redirect_is_never_followed_for_good(db: Database) {

@@ -1,10 +1,12 @@
 //! What is kept and for how long.
 
 use gleaner::store::NewArticle;
-use gleaner_core::time::Span;
+use gleaner_core::time::{Span, Time};
+use reqwest::Method;
+use serde_json::json;
 
 use super::on_both;
-use super::world::{Answer, Item, World};
+use super::world::{Answer, Item, World, rss};
 use crate::support::Database;
 
 on_both!(
@@ -18,6 +20,7 @@ on_both!(
     old_processed_articles_are_kept,
     old_unlinked_posts_are_deleted_linked_kept,
     failed_first_poll_does_not_flood,
+    the_epoch_of_a_clock_is_no_date,
 );
 
 /// An entry published so long before the world's beginning.
@@ -36,6 +39,27 @@ async fn old_post_is_skipped(db: Database) {
     world.poll_due().await;
     assert_eq!(world.bodies(id).await, ["young", "first"]);
     assert_eq!(world.polls(id).await[0].record.skipped.too_old, 1);
+}
+
+async fn the_epoch_of_a_clock_is_no_date(db: Database) {
+    let mut world = World::new(db, &[]).await;
+    world.answer("/feed", Answer::feed(&["first"]));
+    let id = world.add("a.test", "/feed").await;
+    world.poll_due().await;
+    let dates = ["Thu, 01 Jan 1970 00:00:00 GMT", "1969-12-31T19:00:00-05:00", "0001-01-01T00:00:00Z"];
+    let items: String = dates
+        .iter()
+        .map(|date| {
+            format!(
+                "<item><guid>{date}</guid><description>{date}</description><pubDate>{date}</pubDate></item>"
+            )
+        })
+        .collect();
+    world.answer("/feed", Answer::body(&rss(&items)));
+    world.poll_next(id).await;
+    let posts = world.posts(id).await;
+    assert_eq!(posts.len(), 4, "software without a date writes it");
+    assert!(posts.iter().all(|post| post.content.published_at.is_none()));
 }
 
 async fn post_without_date_is_kept(db: Database) {
@@ -106,14 +130,32 @@ fn article(world: &World, age: Span, post_ids: Vec<i64>) -> NewArticle {
 }
 
 async fn old_unprocessed_articles_are_deleted(db: Database) {
-    let mut world = World::new(db, &["source.max_article_age_days=7"]).await;
-    let store = world.store();
-    let old = store.create_article(&article(&world, Span::from_days(8), vec![]), world.now()).await.unwrap();
-    let young =
-        store.create_article(&article(&world, Span::from_days(6), vec![]), world.now()).await.unwrap();
+    let settings = ["source.max_article_age_days=7", "fetch.timeout_seconds=2"];
+    let mut world = World::new(db, &settings).await;
+    world.answer("/feed", Answer::feed(&["one"]));
+    let id = world.add("a.test", "/feed").await;
     world.poll_due().await;
-    assert!(store.article(old).await.is_err());
-    assert!(store.article(young).await.is_ok());
+    let (api, post) = (world.api().await, world.posts(id).await[0].id);
+    let create = async |published_at: Option<Time>| {
+        let body = json!({ "title": "An article", "published_at": published_at, "post_ids": [post] });
+        api.send(Method::POST, "/articles", Some(body)).await.is(201)["id"].as_i64().unwrap()
+    };
+    // All made at the same time: only their dates of publication tell them apart.
+    let later = world.now() + Span::from_mins(30);
+    let old = create(Some(later - Span::from_days(7) - Span::from_millis(1))).await;
+    let young = create(Some(later - Span::from_days(7) + Span::from_millis(1))).await;
+    let undated = create(None).await;
+    world.clock().set(later);
+    // The old one is gone while the server has yet to answer.
+    world.answer("/feed", Answer::Never);
+    world.begin_due().await;
+    world.server().until_asked("/feed", 2).await;
+    assert_eq!(world.source(id).await.health.last_polled_at, Some(later - Span::from_mins(30)));
+    let status =
+        async |article: i64| api.send(Method::GET, &format!("/articles/{article}"), None).await.status;
+    assert_eq!((status(old).await, status(young).await, status(undated).await), (404, 200, 200));
+    world.finish().await;
+    assert_eq!(world.posts(id).await.len(), 1, "its post stays");
 }
 
 async fn old_processed_articles_are_kept(db: Database) {

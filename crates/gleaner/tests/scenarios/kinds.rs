@@ -1,10 +1,11 @@
 //! Error kinds and levels, as database and log show them.
 
 use gleaner::engine::Readers;
+use serde_json::{Value, json};
 
 use super::on_both;
 use super::world::{Answer, World};
-use crate::support::Database;
+use crate::support::{Database, dns};
 
 on_both!(
     status_429_maps_to_rate_limited_warn,
@@ -22,19 +23,39 @@ on_both!(
     logs_name_sources_by_url,
 );
 
-/// Each answer becomes this kind, stored and logged at this level.
-async fn check(db: Database, answers: Vec<Answer>, kind: &str, level: &str) {
-    let mut world = World::new(db, &["source.policy=cooldown", "fetch.timeout_seconds=0.3"]).await;
+/// The source's first poll failed so: stored, shown by the API, and logged at this level.
+async fn check_failed(world: &World, id: i64, kind: &str, level: &str) {
+    let source = world.source(id).await;
+    assert_eq!(source.health.failing.expect("it failed").kind.name(), kind);
+    let shown = world.source_json(id).await;
+    assert_eq!(shown["last_error_type"], kind, "{shown:#}");
+    let line = world.log_of("poll failed", &source.settings.url);
+    assert_eq!((line["level"].as_str(), line["error_type"].as_str()), (Some(level), Some(kind)));
+    assert_eq!(line["status_code"], shown["last_status_code"]);
+    assert_eq!(line["error"], shown["last_error"]);
+}
+
+/// Each answer becomes this kind at this level.
+async fn check_each(world: &mut World, answers: Vec<Answer>, kind: &str, level: &str) {
+    world.answer("/well", Answer::feed(&["one"]));
     for (n, answer) in answers.into_iter().enumerate() {
+        // One that succeeds in between: our own network is well.
+        world.add(&format!("well{n}.test"), "/well").await;
         let path = format!("/feed{n}");
+        let status = if let Answer::Status(status) = answer { json!(status) } else { Value::Null };
         world.answer(&path, answer);
         let id = world.add(&format!("h{n}.test"), &path).await;
         world.poll_due().await;
-        let source = world.source(id).await;
-        assert_eq!(source.health.failing.expect("it failed").kind.name(), kind);
-        let line = world.log_of("poll failed", &source.settings.url);
-        assert_eq!((line["level"].as_str(), line["error_type"].as_str()), (Some(level), Some(kind)));
+        check_failed(world, id, kind, level).await;
+        if status != Value::Null {
+            assert_eq!(world.source_json(id).await["last_status_code"], status);
+        }
     }
+}
+
+async fn check(db: Database, answers: Vec<Answer>, kind: &str, level: &str) {
+    let mut world = World::new(db, &["source.policy=cooldown"]).await;
+    check_each(&mut world, answers, kind, level).await;
 }
 
 async fn status_429_maps_to_rate_limited_warn(db: Database) {
@@ -62,7 +83,20 @@ async fn other_status_maps_to_unexpected_error(db: Database) {
 }
 
 async fn network_errors_map_to_network_warn(db: Database) {
-    check(db, vec![Answer::Never, Answer::Reset, Answer::StopsInTheMiddle], "network", "WARN").await;
+    let mut world = World::new(db, &["source.policy=cooldown", "fetch.timeout_seconds=1"]).await;
+    let answers = vec![Answer::Never, Answer::Reset, Answer::StopsInTheMiddle];
+    check_each(&mut world, answers, "network", "WARN").await;
+    for (name, answer, cause) in [
+        ("absent.test", dns::Answer::NxDomain, "dns"),
+        ("addressless.test", dns::Answer::NoData, "dns"),
+        ("unresolved.test", dns::Answer::ServFail, "dns_unavailable"),
+    ] {
+        let id = world.add(name, "/feed").await;
+        world.set_name(name, answer);
+        world.poll_due().await;
+        check_failed(&world, id, "network", "WARN").await;
+        assert_eq!(world.poll_json(id).await["error_cause"], cause);
+    }
 }
 
 async fn parse_errors_map_to_parse_error_warn(db: Database) {
@@ -149,13 +183,17 @@ async fn last_error_type_is_stored_and_cleared(db: Database) {
     let id = world.add("a.test", "/feed").await;
     world.answer("/feed", Answer::Status(404));
     world.poll_due().await;
-    let row = world.source(id).await.health.failing.expect("it failed");
-    assert_eq!(
-        (row.kind.name(), row.message.as_str(), row.status),
-        ("not_found", "404 Not Found", Some(404))
-    );
+    let last_error = async |world: &World| {
+        let source = world.source_json(id).await;
+        json!([source["last_error_type"], source["last_error"], source["last_status_code"]])
+    };
+    assert_eq!(last_error(&world).await, json!(["not_found", "404 Not Found", 404]));
+    world.answer("/feed", Answer::Status(503));
+    world.poll_next(id).await;
+    assert_eq!(last_error(&world).await, json!(["upstream_failure", "503 Service Unavailable", 503]));
     world.answer("/feed", Answer::feed(&[]));
-    assert_eq!(world.poll_next(id).await.health.failing, None);
+    world.poll_next(id).await;
+    assert_eq!(last_error(&world).await, json!([null, null, null]));
 }
 
 async fn logs_name_sources_by_url(db: Database) {

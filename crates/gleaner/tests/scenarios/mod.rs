@@ -1,13 +1,19 @@
 //! One test a scenario, of the scenario's name, on both databases: the real engine, a real HTTP server on loopback,
 //! a real resolver, and a clock that stands still until it is set.
 
+mod api_client;
+mod article_pages;
+mod backfill;
 mod backoff;
+mod bot_walls;
 mod changes;
 mod classes;
 mod cooldown;
 mod credentials;
 mod elsewhere;
+mod facts;
 mod filters;
+mod identity;
 mod judgement;
 mod kinds;
 mod pages;
@@ -16,6 +22,7 @@ mod posts;
 mod quarantine;
 mod robots;
 mod schedule;
+mod shown_status;
 mod signs;
 mod trouble;
 mod world;
@@ -34,3 +41,21 @@ macro_rules! on_both {
     };
 }
 use on_both;
+
+/// The same, and two more in which three siblings on the same host answer as each source does.
+macro_rules! on_both_with_siblings {
+    ($($name:ident),+ $(,)?) => {
+        super::on_both!($($name),+);
+        mod with_siblings_on_sqlite {
+            $(#[tokio::test] async fn $name() {
+                super::$name(crate::support::sqlite().await.with_siblings(3)).await;
+            })+
+        }
+        mod with_siblings_on_postgres {
+            $(#[tokio::test] async fn $name() {
+                super::$name(crate::support::postgres().await.with_siblings(3)).await;
+            })+
+        }
+    };
+}
+use on_both_with_siblings;

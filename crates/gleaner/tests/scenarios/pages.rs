@@ -17,22 +17,23 @@ on_both!(
     a_website_ignores_what_always_changes,
     scraped_post_from_watchlist,
     watchlist_uses_css_selector,
+    a_selector_that_takes_too_long_fails_its_poll,
     readability_fallback,
     a_watchlist_without_links_says_so,
-    a_page_that_fails_is_tried_three_times_and_its_source_is_healthy,
+    a_page_that_fails_is_tried_five_times_and_its_source_is_healthy,
     the_first_look_at_an_index_follows_twenty,
     later_looks_follow_the_rest_in_turn,
     pages_of_one_host_keep_its_delay,
     a_429_of_a_page_holds_its_host,
     a_page_that_is_too_old_is_no_post,
     full_content_stores_the_page,
-    full_content_falls_back_to_what_the_feed_says,
+    full_content_keeps_what_the_feed_says_where_its_page_fails,
     a_page_that_cannot_be_recorded_is_tried_again_and_holds_up_no_other,
     what_is_no_page_is_no_post,
 );
 
 /// A page with this head and content.
-fn page(head: &str, content: &str) -> Answer {
+pub(super) fn page(head: &str, content: &str) -> Answer {
     Answer::Body(format!(
         "<!doctype html><html><head>{head}</head><body><nav><a href=/about>About</a></nav>{content}\
          <footer>All rights reserved</footer></body></html>"
@@ -40,7 +41,7 @@ fn page(head: &str, content: &str) -> Answer {
 }
 
 /// An article long enough to be told from what is around it.
-fn article(title: &str, text: &str) -> Answer {
+pub(super) fn article(title: &str, text: &str) -> Answer {
     let paragraph =
         format!("<p>{text}, and so on and so forth, with commas, and a good number of words.</p>");
     page(
@@ -50,7 +51,7 @@ fn article(title: &str, text: &str) -> Answer {
 }
 
 /// An index of these pages.
-fn index(paths: &[String]) -> Answer {
+pub(super) fn index(paths: &[String]) -> Answer {
     let items: String = paths
         .iter()
         .map(|path| {
@@ -61,12 +62,12 @@ fn index(paths: &[String]) -> Answer {
     page("<title>News</title>", &format!("<main>{items}</main>"))
 }
 
-fn paths(numbers: std::ops::Range<u32>) -> Vec<String> {
+pub(super) fn paths(numbers: std::ops::Range<u32>) -> Vec<String> {
     // The newest first.
     numbers.rev().map(|n| format!("/posts/story-number-{n}")).collect()
 }
 
-fn kind(kind: Kind) -> impl FnOnce(&mut NewSource) {
+pub(super) fn kind(kind: Kind) -> impl FnOnce(&mut NewSource) {
     move |new| new.kind = kind
 }
 
@@ -129,6 +130,7 @@ async fn unchanged_website_survives_cleanup(db: Database) {
         polls_before: world.now(),
         polls_per_source: 1,
         activity_before: world.now(),
+        pages_before: world.now(),
         events_before: world.now(),
         audit_before: world.now(),
         batch: 1000,
@@ -185,8 +187,12 @@ async fn scraped_post_from_watchlist(db: Database) {
 async fn watchlist_uses_css_selector(db: Database) {
     let mut world = World::new(db, &[]).await;
     let links = "<article><h2><a href=/one>One</a></h2><p><a href=/not-this>A link with a longer text</a></p></article>\
-         <article><h2><a href='http://a.test/two#comments'>Two</a></h2></article>";
+         <article><h2><a href='http://a.test/two#comments'>Two</a></h2></article>\
+         <article><h2><a href=/three#comments>Three</a></h2></article>";
     world.answer("/", page("", links));
+    world.answer("/one", article("The first", "One story"));
+    world.answer("/three", article("The third", "Another story"));
+    world.answer("/not-this", article("Not this", "No story"));
     let id = world
         .add_with("a.test", "/", |new| {
             new.kind = Kind::Watchlist;
@@ -194,8 +200,29 @@ async fn watchlist_uses_css_selector(db: Database) {
         })
         .await;
     world.poll_due().await;
-    assert_eq!(world.asked_paths(), ["/robots.txt", "/", "/one"], "the other one is another port's");
+    assert_eq!(
+        world.asked_paths(),
+        ["/robots.txt", "/", "/one", "/three"],
+        "the other one is another port's"
+    );
     assert_eq!(world.failures(id).await, 0);
+    let mut posts: Vec<_> = world
+        .posts(id)
+        .await
+        .into_iter()
+        .map(|post| (post.content.title.unwrap(), post.content.url.unwrap(), post.content.body))
+        .collect();
+    posts.sort();
+    assert_eq!(posts.len(), 2, "{posts:?}");
+    for ((title, url, body), (path, expected, text)) in
+        posts.iter().zip([("/one", "The first", "One story"), ("/three", "The third", "Another story")])
+    {
+        assert_eq!(
+            (title.as_str(), url.as_str()),
+            (expected, world.server().url_of("a.test", path).as_str())
+        );
+        assert!(body.contains(text), "{body}");
+    }
 }
 
 async fn readability_fallback(db: Database) {
@@ -225,7 +252,7 @@ async fn a_watchlist_without_links_says_so(db: Database) {
     assert!(note.contains("article_selector may help"), "{note}");
 }
 
-async fn a_page_that_fails_is_tried_three_times_and_its_source_is_healthy(db: Database) {
+async fn a_page_that_fails_is_tried_five_times_and_its_source_is_healthy(db: Database) {
     let mut world = World::new(db, &["source.poll_interval_minutes=1440"]).await;
     let list = paths(0..5);
     world.answer("/", index(&list));
@@ -236,17 +263,21 @@ async fn a_page_that_fails_is_tried_three_times_and_its_source_is_healthy(db: Da
     let id = world.add_with("a.test", "/", kind(Kind::Watchlist)).await;
     world.poll_due().await;
     assert_eq!((world.posts(id).await.len(), world.requests(&list[2])), (4, 1));
-    for hours in [1, 5, 12] {
+    for (hours, tries) in [(1, 1), (2, 2), (5, 2), (7, 3), (20, 3), (27, 4), (60, 4), (80, 5), (1000, 5)] {
         world.advance(Span::from_hours(hours));
         world.poll_due().await;
+        assert_eq!(world.requests(&list[2]), tries, "after {hours} more hours");
     }
-    assert_eq!(world.requests(&list[2]), 3);
     let given_up = world.server().url_of("a.test", &list[2]);
-    world.log_of("page given up after three tries", given_up.as_str());
+    let line = world.log_of("page given up", given_up.as_str());
+    assert_eq!(
+        (&line["level"], &line["tries"], &line["error_type"]),
+        (&"WARN".into(), &5.into(), &"upstream_failure".into())
+    );
     // Given up means seen, also when the index changes.
     world.answer("/", index(&paths(0..6)));
     world.poll_next(id).await;
-    assert_eq!(world.requests(&list[2]), 3);
+    assert_eq!(world.requests(&list[2]), 5);
     let source = world.source(id).await;
     assert_eq!((source.health.failing, source.health.quarantine), (None, None));
 }
@@ -287,7 +318,7 @@ async fn later_looks_follow_the_rest_in_turn(db: Database) {
     }
     assert_eq!(counts, [6, 9, 11, 11]);
     let notes: Vec<_> = world.polls(id).await.into_iter().filter_map(|poll| poll.record.note).collect();
-    assert_eq!(notes.last().unwrap(), "3 new links are followed now, 5 more at the next polls");
+    assert_eq!(notes.last().unwrap(), "3 pages are fetched now, 5 more at the next polls");
 }
 
 async fn pages_of_one_host_keep_its_delay(db: Database) {
@@ -343,6 +374,18 @@ async fn a_page_that_is_too_old_is_no_post(db: Database) {
     let dates: Vec<_> = world.posts(id).await.into_iter().map(|post| post.content.published_at).collect();
     assert_eq!(dates.len(), 2, "{dates:?}");
     assert!(dates.contains(&None), "a date in the far future is none");
+    let poll = &world.polls(id).await[0];
+    let skipped = &poll.record.skipped;
+    assert_eq!((skipped.before_source, skipped.too_old), (2, 0), "on the first poll");
+    assert_eq!((poll.new_posts, poll.pages.queued, poll.pages.fetched), (2, 4, 4));
+    let older = "/posts/an-older-story-that-came-late";
+    world.answer("/", index(&[vec![older.to_owned()], list.clone()].concat()));
+    let meta = "<title>Late</title><meta property='article:published_time' content='2026-01-01'>";
+    let text = "<p>Late text, with commas, and words enough to be an article of some length.</p>".repeat(5);
+    world.answer(older, page(meta, &format!("<article><h1>Late</h1>{text}</article>")));
+    world.poll_next(id).await;
+    let poll = &world.polls(id).await[0];
+    assert_eq!((poll.record.skipped.too_old, poll.new_posts, poll.pages.fetched), (1, 0, 1));
     world.advance(Span::from_days(1));
     world.poll_due().await;
     assert_eq!(world.requests(&list[1]), 1, "and it is not fetched again");
@@ -378,18 +421,20 @@ async fn full_content_stores_the_page(db: Database) {
     assert_eq!(posts[1].content.body, "No link");
 }
 
-async fn full_content_falls_back_to_what_the_feed_says(db: Database) {
+async fn full_content_keeps_what_the_feed_says_where_its_page_fails(db: Database) {
     let mut world = World::new(db, &[]).await;
     world.answer("/feed", summary("gone"));
     let id = world.add_with("a.test", "/feed", |new| new.full_content = true).await;
     world.poll_due().await;
-    assert!(world.posts(id).await.is_empty(), "its page is tried again first");
-    for hours in [1, 6] {
-        world.advance(Span::from_hours(hours));
+    assert_eq!(world.bodies(id).await, ["gone"], "it is a post at once");
+    for _ in 0..5 {
+        world.advance(Span::from_days(4));
         world.poll_due().await;
     }
-    assert_eq!(world.bodies(id).await, ["gone"]);
+    let posts = world.posts(id).await;
+    assert_eq!((posts.len(), posts[0].content.body.as_str(), posts[0].revision), (1, "gone", 1));
     assert_eq!(world.failures(id).await, 0);
+    assert_eq!(world.source(id).await.pages.given_up, 1);
 }
 
 async fn a_page_that_cannot_be_recorded_is_tried_again_and_holds_up_no_other(db: Database) {
@@ -409,9 +454,11 @@ async fn a_page_that_cannot_be_recorded_is_tried_again_and_holds_up_no_other(db:
     assert_eq!(world.bodies(other).await, ["one"], "the host was given back");
     assert_eq!((world.posts(id).await.len(), world.failures(id).await), (1, 0));
     world.database().behind_its_back("DROP INDEX trap").await;
-    world.advance(Span::from_hours(1));
+    world.advance(Span::from_hours(2));
     world.poll_due().await;
     assert_eq!(world.posts(id).await.len(), 2);
+    let source = world.source(id).await;
+    assert!(source.pages.is_empty(), "{:?}", source.pages);
 }
 
 async fn what_is_no_page_is_no_post(db: Database) {
@@ -424,4 +471,25 @@ async fn what_is_no_page_is_no_post(db: Database) {
     let id = world.add_with("a.test", "/", kind(Kind::Watchlist)).await;
     world.poll_due().await;
     assert_eq!(world.posts(id).await.len(), 1);
+}
+
+async fn a_selector_that_takes_too_long_fails_its_poll(db: Database) {
+    let mut world = World::new(db, &[]).await;
+    world.answer("/", page("", &"<h2><a href=/one>One</a></h2>".repeat(20_000)));
+    let selector = "h2:has(~ z) a";
+    let id = world
+        .add_with("a.test", "/", |new| {
+            new.kind = Kind::Watchlist;
+            new.article_selector = Some(selector.into());
+        })
+        .await;
+    world.poll_due().await;
+    let health = world.source(id).await.health;
+    let failing = health.failing.unwrap();
+    assert_eq!(failing.kind.name(), "parse_error");
+    assert!(
+        failing.message.contains(selector) && failing.message.contains("given up"),
+        "{}",
+        failing.message
+    );
 }

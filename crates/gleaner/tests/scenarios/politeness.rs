@@ -13,6 +13,8 @@ on_both!(
     validators_of_another_reader_or_url_are_not_sent,
     a_document_that_ends_early_saves_no_validators,
     the_same_bytes_are_not_read_again,
+    validators_that_hide_changes_are_found_out,
+    validators_are_left_out_once_a_week,
     max_age_is_kept_to_the_second,
     a_hint_is_remembered_across_304s_and_restarts,
     retry_after_is_kept_to_the_second_and_across_restarts,
@@ -74,6 +76,53 @@ async fn a_document_that_ends_early_saves_no_validators(db: Database) {
     world.poll_next(id).await;
     assert_eq!(world.bodies(id).await, ["two", "one"]);
     assert_eq!(world.source(id).await.memory.etag.as_deref(), Some(&b"\"whole\""[..]));
+}
+
+/// A server whose ETag never changes: whoever sends it is told that nothing changed.
+fn constant_etag(world: &World, texts: &[&str]) {
+    let whole = Answer::feed(texts).reply();
+    world.server().on_all(move |request| match request.raw_header("if-none-match") {
+        Some(_) => Reply::status(304),
+        None => whole.clone(),
+    });
+}
+
+async fn validators_that_hide_changes_are_found_out(db: Database) {
+    let mut world = World::new(db, &[]).await;
+    constant_etag(&world, &["one"]);
+    let id = world.add("a.test", "/feed").await;
+    world.poll_due().await;
+    constant_etag(&world, &["one", "two"]);
+    world.poll_next(id).await;
+    assert_eq!(world.bodies(id).await, ["one"], "the server says that nothing changed");
+    let found_by = world.now() + Span::from_days(7);
+    while world.bodies(id).await.len() < 2 {
+        world.poll_next(id).await;
+        assert!(world.now() <= found_by, "it is found out within a week");
+    }
+    let poll = world.poll_json(id).await;
+    assert!(poll["note"].as_str().unwrap().contains("from now on the whole document is fetched"), "{poll:#}");
+    // Its word is not taken any more.
+    constant_etag(&world, &["one", "two", "three"]);
+    world.poll_next(id).await;
+    world.restart().await;
+    constant_etag(&world, &["one", "two", "three", "four"]);
+    world.poll_next(id).await;
+    assert_eq!(world.bodies(id).await, ["four", "three", "two", "one"]);
+}
+
+async fn validators_are_left_out_once_a_week(db: Database) {
+    let mut world = World::new(db, &["source.poll_interval_minutes=240"]).await;
+    constant_etag(&world, &["one"]);
+    let id = world.add("a.test", "/feed").await;
+    world.poll_due().await;
+    world.poll_times(id, 28 * 6).await;
+    let requests = world.server().requests();
+    let whole = requests.iter().filter(|request| request.raw_header("if-none-match").is_none()).count();
+    assert_eq!((requests.len(), whole), (28 * 6 + 1, 4 + 1), "once a week, and the first");
+    let source = world.source_json(id).await;
+    assert_eq!((&source["status"], world.posts(id).await.len()), (&"healthy".into(), 1));
+    assert!(!world.source(id).await.memory.hints.validators_unreliable, "nothing was hidden");
 }
 
 async fn the_same_bytes_are_not_read_again(db: Database) {

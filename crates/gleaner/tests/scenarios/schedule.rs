@@ -1,14 +1,19 @@
 //! Who is polled when, and beside whom.
 
-use std::collections::HashSet;
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
+use gleaner::read::{Document, Page, Rules};
+use gleaner::service::NewSource;
+use gleaner_core::classify::Fault;
+use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use super::api_client::ApiClient;
 use super::on_both;
 use super::world::{Answer, World};
-use crate::support::Database;
+use crate::support::{Database, WriteLock};
 
 on_both!(
     due_source_is_polled,
@@ -71,86 +76,135 @@ async fn hosts_are_polled_in_parallel(db: Database) {
     assert_eq!(world.source(stalled).await.health.failing.expect("it failed").message, "timeout after 2s");
 }
 
+/// The pages that were parsed slowly, by URL.
+static PARSED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Parsing that keeps a processor busy for a while.
+fn parse_slowly(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(1) {
+        std::hint::spin_loop();
+    }
+    PARSED.lock().unwrap().push(page.url.to_string());
+    gleaner::read::feed::read(page, rules)
+}
+
+/// How the health endpoint answered.
+#[derive(Debug, Default)]
+struct HealthAnswers {
+    count: usize,
+    slowest: Duration,
+}
+
+impl HealthAnswers {
+    async fn request(&mut self, api: &ApiClient) {
+        let begun = Instant::now();
+        assert_eq!(api.healthz().await, 200);
+        self.slowest = self.slowest.max(begun.elapsed());
+        self.count += 1;
+    }
+}
+
 async fn tick_never_blocks_the_runtime(db: Database) {
     let mut world = World::new(db, &[]).await;
-    // Too large to be read where it arrives.
+    // Too large to be parsed where it arrives.
     world.answer("/feed", Answer::feed(&[&"one ".repeat(50_000)]));
     let id = world.add("a.test", "/feed").await;
-    // Parsing that keeps a processor busy for a while.
-    world.readers(|readers| {
-        readers.feed = |page, rules| {
-            let begun = std::time::Instant::now();
-            while begun.elapsed() < Duration::from_millis(500) {
-                std::hint::spin_loop();
-            }
-            gleaner::read::feed::read(page, rules)
-        };
-    });
-    // Something else on the same thread of the same runtime.
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let echo = tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut byte = [0];
-        while stream.read_exact(&mut byte).await.is_ok() {
-            stream.write_all(&byte).await.unwrap();
+    world.readers(|readers| readers.feed = parse_slowly);
+    let (api, store, server) = (world.api().await, world.store(), world.share_server());
+    let (url, database) = (world.source(id).await.settings.url, world.database().url.clone());
+    let is_parsed = || PARSED.lock().unwrap().contains(&url);
+    let last_polled_at = async || store.source(id).await.unwrap().health.last_polled_at;
+    // All of it on one thread: whatever blocks it holds up the health endpoint, too.
+    let claiming = WriteLock::take(&database).await;
+    let requests = async {
+        // The claim waits for the store.
+        let mut answers = HealthAnswers::default();
+        while answers.count < 20 {
+            answers.request(&api).await;
         }
-    });
-    let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
-    world.begin_due().await;
-    let (mut slowest, mut answered) = (Duration::ZERO, 0);
-    while world.source(id).await.health.last_polled_at.is_none() {
-        let begun = std::time::Instant::now();
-        client.write_all(b"?").await.unwrap();
-        client.read_exact(&mut [0]).await.unwrap();
-        slowest = slowest.max(begun.elapsed());
-        answered += 1;
-    }
-    assert!(
-        answered > 10 && slowest < Duration::from_millis(400),
-        "{answered} answers, the slowest in {slowest:?}"
-    );
-    world.finish().await;
-    echo.abort();
+        assert!(server.requests().is_empty(), "nothing could be claimed");
+        claiming.release().await;
+        server.until_asked("/feed", 1).await;
+        let committing = WriteLock::take(&database).await;
+        // The document is being parsed.
+        let before = answers.count;
+        while !is_parsed() {
+            answers.request(&api).await;
+        }
+        assert!(answers.count > before + 5, "{answers:?}");
+        // Its commit waits for the store.
+        let before = answers.count;
+        while answers.count < before + 20 {
+            answers.request(&api).await;
+        }
+        assert_eq!(last_polled_at().await, None, "nothing could be committed");
+        committing.release().await;
+        while last_polled_at().await.is_none() {
+            answers.request(&api).await;
+        }
+        answers
+    };
+    let (sources, answers) = tokio::join!(world.poll_due(), requests);
+    assert!(answers.slowest < Duration::from_millis(500), "{answers:?}");
+    assert_eq!((sources, world.posts(id).await.len()), (1, 1));
 }
 
 async fn one_host_is_polled_sequentially_with_delay(db: Database) {
-    let settings =
-        ["source.poll_delay_seconds.feed=5", "source.host_overrides.\"b.test\".poll_delay_seconds=20"];
+    let settings = [
+        "source.poll_delay_seconds.feed=5",
+        "source.poll_delay_seconds.website=7",
+        "source.host_overrides.\"host.test\".poll_delay_seconds=20",
+        "source.host_overrides.\"none.test\".poll_delay_seconds=0",
+        "source.host_overrides.\"own.test\".poll_delay_seconds=20",
+        "source.host_overrides.\"mixed.test\".poll_delay_seconds=20",
+    ];
     let mut world = World::new(db, &settings).await;
-    for path in ["/a1", "/a2", "/a3", "/b1", "/b2", "/c1", "/c2"] {
-        world.answer(path, Answer::feed(&["one"]));
-    }
-    for path in ["/a1", "/a2", "/a3"] {
-        world.add("a.test", path).await;
-    }
-    for path in ["/b1", "/b2"] {
-        world.add("b.test", path).await;
-    }
-    // A source's own delay goes before its host's and its kind's.
-    for path in ["/c1", "/c2"] {
-        world.add_with("c.test", path, |new| new.poll_delay = Some(Span::from_secs(60))).await;
+    let seconds = |n| Some(Span::from_secs(n));
+    // Each source's own delay, in the order in which they are polled.
+    let hosts = [
+        ("kind.test", Kind::Feed, vec![None, None, None]),
+        ("website.test", Kind::Website, vec![None, None]),
+        ("host.test", Kind::Feed, vec![None, None]),
+        ("none.test", Kind::Feed, vec![None, None, None]),
+        ("own.test", Kind::Feed, vec![seconds(60), seconds(60)]),
+        ("mixed.test", Kind::Feed, vec![seconds(0), seconds(2), None, None]),
+    ];
+    for (host, kind, delays) in hosts {
+        for (n, delay) in delays.into_iter().enumerate() {
+            let path = format!("/{host}/{n}");
+            let reply = Answer::feed(&["one"]).reply();
+            // Long enough that a second request at once would be seen.
+            world.reply(&path, reply.after(Duration::from_millis(20)));
+            let change =
+                |new: &mut NewSource| (new.kind, new.poll_delay, new.ignore_robots) = (kind, delay, true);
+            world.add_with(host, &path, change).await;
+        }
     }
     let begun = world.now();
-    let mut asked: Vec<(u64, String)> = Vec::new();
-    let mut before = HashSet::new();
+    let mut times: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut before = 0;
     for second in 0..=65 {
         world.clock().set(begun + Span::from_secs(second));
         world.poll_due().await;
-        for path in world.asked_paths() {
-            if before.insert(path.clone()) {
-                asked.push((second, path));
-            }
+        let paths = world.asked_paths();
+        for path in &paths[before..] {
+            let host = path.split('/').nth(1).unwrap();
+            times.entry(host.to_owned()).or_default().push(second);
         }
+        before = paths.len();
     }
-    let times = |host: char| -> Vec<u64> {
-        asked
-            .iter()
-            .filter(|(_, path)| path.starts_with(&format!("/{host}")))
-            .map(|(second, _)| *second)
-            .collect()
-    };
-    assert_eq!((times('a'), times('b'), times('c')), (vec![0, 5, 10], vec![0, 20], vec![0, 60]));
+    let expected: [(&str, &[u64]); 6] = [
+        ("host.test", &[0, 20]),
+        ("kind.test", &[0, 5, 10]),
+        ("mixed.test", &[0, 0, 2, 22]),
+        ("none.test", &[0, 0, 0]),
+        ("own.test", &[0, 60]),
+        ("website.test", &[0, 7]),
+    ];
+    let times: Vec<(&str, &[u64])> =
+        times.iter().map(|(host, times)| (host.as_str(), times.as_slice())).collect();
+    assert_eq!(times, expected);
     assert_eq!(world.server().most_at_once(), 1);
 }
 
@@ -190,8 +244,10 @@ async fn startup_jitter_spreads_first_polls(db: Database) {
         let count = minutes.iter().filter(|minute| **minute / 15 == quarter).count();
         assert!((150..350).contains(&count), "{count} of 1,000 in quarter {quarter}");
     }
-    // A restart draws none again.
+    // A restart draws none again, whatever it looks at when it begins.
     world.restart().await;
+    world.run_until(std::future::ready(())).await;
+    world.engine_reschedule().await;
     let after: Vec<Time> =
         world.all_sources().await.into_iter().map(|source| source.next_poll_at.unwrap()).collect();
     assert_eq!(after, first);

@@ -22,6 +22,7 @@ on_both!(
     an_index_whose_domain_is_for_sale_is_suspect,
     a_suspicion_ends_with_the_url_that_it_was_of,
     a_calm_source_is_suspected_of_nothing,
+    a_feed_that_ends_early_again_is_suspect_until_it_is_whole,
 );
 
 /// Ten entries, a day between each, the latest so long before the world's beginning.
@@ -235,4 +236,38 @@ async fn a_calm_source_is_suspected_of_nothing(db: Database) {
     world.poll_due().await;
     assert_eq!(reason(&world, undated).await, None, "without dates there is no habit");
     assert_eq!(told(&world).await, [event("source.suspect", "frozen")]);
+}
+
+async fn a_feed_that_ends_early_again_is_suspect_until_it_is_whole(db: Database) {
+    let mut world = World::new(db, &[]).await;
+    let feed = |texts: &[&str], end: &str| {
+        let item = |text: &&str| format!("<item><guid>{text}</guid><description>{text}</description></item>");
+        let items: String = texts.iter().map(item).collect();
+        Answer::Body(format!("<rss version='2.0'><channel><title>Some feed</title>{items}{end}"))
+    };
+    let (early, whole) = ("<item><guid>late</guid><descr", "</channel></rss>");
+    world.answer("/feed", feed(&["one"], early));
+    let id = world.add("a.test", "/feed").await;
+    world.poll_due().await;
+    assert_eq!(reason(&world, id).await, None, "it may have been an accident");
+    world.poll_next(id).await;
+    assert_eq!(reason(&world, id).await, Some(Reason::EndsEarly));
+    let shown = world.source_json(id).await;
+    assert_eq!(shown["suspect"]["reason"], "ends_early");
+    let evidence = shown["suspect"]["evidence"].as_str().unwrap();
+    assert!(
+        evidence.starts_with("two documents in a row end early; the latest after 1 entries"),
+        "{evidence}"
+    );
+    world.answer("/feed", feed(&["one", "two"], whole));
+    world.poll_next(id).await;
+    assert_eq!((reason(&world, id).await, world.bodies(id).await.len()), (None, 2));
+    world.answer("/feed", feed(&["one", "two"], early));
+    world.poll_next(id).await;
+    assert_eq!(reason(&world, id).await, None);
+    assert_eq!(
+        told(&world).await,
+        [event("source.suspect", "ends_early"), event("source.cleared", "")],
+        "told once each"
+    );
 }

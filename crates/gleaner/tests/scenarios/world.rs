@@ -6,12 +6,16 @@ use gleaner::clock::{Chance, Clock as _, ManualClock};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, Outside};
+use gleaner::metrics::Metrics;
 use gleaner::service::{Actor, By, NewSource, Service};
 use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
+use gleaner_core::backfill::Backfill;
 use gleaner_core::time::{Span, Time};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
+use super::api_client::ApiClient;
 use crate::support::ca::Ca;
 use crate::support::dns::{self, Dns};
 use crate::support::http::{Reply, Server};
@@ -52,7 +56,7 @@ impl Answer {
         Self::Body(rss(&items.iter().map(Item::xml).collect::<String>()))
     }
 
-    fn reply(self) -> Reply {
+    pub(super) fn reply(self) -> Reply {
         match self {
             Self::Body(text) => Reply::ok(text).header("ETag", "\"some\""),
             Self::Status(status) => Reply::status(status),
@@ -104,9 +108,11 @@ pub(super) struct World {
     dns: Dns,
     outside: Outside,
     readers: Readers,
+    metrics: Arc<Metrics>,
     engine: Engine,
-    service: Service,
+    service: Arc<Service>,
     actor: Actor,
+    api: OnceCell<Arc<ApiClient>>,
     log: Captured,
     /// Tests run on one thread, so that all that polls log comes here.
     _logging: tracing::subscriber::DefaultGuard,
@@ -131,9 +137,10 @@ impl World {
         let dns = Dns::start().await;
         let readers = Readers::default();
         let outside = Outside { name_server: Some(dns.address()), extra_roots: roots, ..Outside::default() };
-        let engine = engine(&db, &config, &clock, &outside, readers);
-        let service =
-            Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(1));
+        let metrics = Arc::default();
+        let engine = engine(&db, &config, &clock, &outside, readers, &metrics);
+        let (store, shown_clock) = (Arc::clone(&db.store), Arc::clone(&clock));
+        let service = Arc::new(Service::new(store, config.clone(), shown_clock, Chance::seeded(1)));
         let actor = service.local().await.unwrap();
         Self {
             db,
@@ -143,9 +150,11 @@ impl World {
             dns,
             outside,
             readers,
+            metrics,
             engine,
             service,
             actor,
+            api: OnceCell::new(),
             log,
             _logging: logging,
         }
@@ -173,12 +182,28 @@ impl World {
 
     /// Runs the real loop until told to stop, and a new engine afterwards.
     pub(super) async fn run_until(&mut self, stop: impl Future<Output = ()>) {
-        let next = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        let next = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
         std::mem::replace(&mut self.engine, next).run(stop).await;
     }
 
     pub(super) fn service(&self) -> By<'_> {
         self.service.by(&self.actor)
+    }
+
+    /// The API of this world; it starts with its first use.
+    pub(super) async fn api(&self) -> Arc<ApiClient> {
+        let start = async || Arc::new(ApiClient::start(&self.service, &self.actor).await);
+        Arc::clone(self.api.get_or_init(start).await)
+    }
+
+    /// A source as the API shows it.
+    pub(super) async fn source_json(&self, id: i64) -> Value {
+        self.api().await.get(&format!("/sources/{id}")).await
+    }
+
+    /// The latest poll of a source as the API shows it.
+    pub(super) async fn poll_json(&self, id: i64) -> Value {
+        self.api().await.get(&format!("/sources/{id}/polls?limit=1")).await["items"][0].take()
     }
 
     pub(super) fn share_server(&self) -> Arc<Server> {
@@ -191,6 +216,9 @@ impl World {
 
     /// From now on, requests for this path are answered so.
     pub(super) fn answer(&self, path: &str, answer: Answer) {
+        for sibling in 0..self.db.siblings {
+            self.server.on(&sibling_path(path, sibling), answer.clone().reply());
+        }
         self.server.on(path, answer.reply());
     }
 
@@ -206,17 +234,41 @@ impl World {
         change: impl FnOnce(&mut NewSource),
     ) -> i64 {
         self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));
-        let mut new = NewSource { backfill: false, ..NewSource::feed(self.server.url_of(host, path)) };
+        let mut new =
+            NewSource { backfill: Backfill::None, ..NewSource::feed(self.server.url_of(host, path)) };
         change(&mut new);
+        for sibling in 0..self.db.siblings {
+            let url = self.server.url_of(host, &sibling_path(path, sibling)).to_string();
+            self.service().add(&NewSource { url, ..new.clone() }).await.unwrap();
+        }
         self.service().add(&new).await.unwrap().id
     }
 
     /// Adds a feed that the server knows nothing of.
-    pub(super) async fn add_url(&mut self, url: &str) -> i64 {
+    pub(super) async fn add_url(&mut self, url: &str, change: impl FnOnce(&mut NewSource)) -> i64 {
         let host = gleaner_core::link::host(url).unwrap();
         if host.ends_with(".test") {
             self.dns.set(&host, dns::Answer::Ips(vec![self.server.address().ip()]));
         }
+        let mut new = NewSource::feed(url);
+        change(&mut new);
+        self.service().add(&new).await.unwrap().id
+    }
+
+    /// What name servers say about a name from now on.
+    pub(super) fn set_name(&self, host: &str, answer: dns::Answer) {
+        self.dns.set(host, answer);
+    }
+
+    /// What the engine measures.
+    pub(super) fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.metrics)
+    }
+
+    /// Adds a feed on a host that refuses connections: nobody listens at its address.
+    pub(super) async fn add_refused(&mut self, host: &str) -> i64 {
+        self.dns.set(host, dns::Answer::Ips(vec![std::net::Ipv4Addr::new(127, 9, 9, 9).into()]));
+        let url = self.server.url_of(host, "/feed");
         self.service().add(&NewSource::feed(url)).await.unwrap().id
     }
 
@@ -242,7 +294,7 @@ impl World {
     /// Other readers from now on.
     pub(super) fn readers(&mut self, change: impl FnOnce(&mut Readers)) {
         change(&mut self.readers);
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
     }
 
     /// Answers byte for byte.
@@ -253,14 +305,14 @@ impl World {
     /// The process ends and begins anew, with these settings.
     pub(super) async fn restart_with(&mut self, settings: &[&str]) -> u64 {
         self.config = config(settings);
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
         self.engine.reschedule().await.unwrap()
     }
 
     /// The process ends and begins anew.
     pub(super) async fn restart(&mut self) {
         self.engine.idle().await;
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers);
+        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
         self.engine.tick(self.now()).await.unwrap();
         self.engine.idle().await;
     }
@@ -361,8 +413,15 @@ impl World {
     }
 }
 
+/// Where a sibling of the source at that path is.
+fn sibling_path(path: &str, sibling: usize) -> String {
+    format!("{path}-sibling-{sibling}")
+}
+
 fn config(settings: &[&str]) -> Config {
-    let all = settings.iter().copied().chain(["fetch.allow_private_networks=[\"127.0.0.0/8\"]"]);
+    let secret = format!("api.jwt_secret={}", "0123456789abcdef".repeat(2));
+    let usual = [secret.as_str(), "fetch.allow_private_networks=[\"127.0.0.0/8\"]"];
+    let all = settings.iter().copied().chain(usual);
     let flags = all.map(|set| Flag { name: "test".into(), assignment: set.into() }).collect();
     let env = std::iter::once(("HOME".to_owned(), "/nowhere".to_owned())).collect();
     let inputs = Inputs { file: None, env, flags, read: &|path| std::fs::read_to_string(path) };
@@ -375,6 +434,7 @@ fn engine(
     clock: &Arc<ManualClock>,
     outside: &Outside,
     readers: Readers,
+    metrics: &Arc<Metrics>,
 ) -> Engine {
     let context = Context {
         store: Arc::clone(&db.store),
@@ -383,7 +443,7 @@ fn engine(
         clock: Arc::clone(clock) as _,
         chance: Chance::seeded(1),
         readers,
-        metrics: Default::default(),
+        metrics: Arc::clone(metrics),
         committed: Default::default(),
     };
     Engine::new(context, "test")

@@ -2,6 +2,7 @@
 
 use gleaner::config::secret::Secret;
 use gleaner::service::NewSource;
+use gleaner_core::backfill::Backfill;
 use gleaner_core::health::Status;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::source::Kind;
@@ -48,7 +49,7 @@ pub(super) async fn world_with_key(db: Database) -> (World, X) {
 }
 
 pub(super) async fn follow(world: &World, handle: &str) -> i64 {
-    let new = NewSource { kind: Kind::X, backfill: false, ..NewSource::feed(handle) };
+    let new = NewSource { kind: Kind::X, backfill: Backfill::None, ..NewSource::feed(handle) };
     world.service().add(&new).await.unwrap().id
 }
 
@@ -59,11 +60,19 @@ async fn failure(world: &World, id: i64) -> (ErrorKind, Option<u16>, String) {
 }
 
 async fn x_source_polled_with_owner_key(db: Database) {
-    let (mut world, x) = world_with_key(db).await;
+    let (mut world, x) = world(db).await;
+    // Two owners, each with a key: that of the one who owns the collection is sent.
+    let ada = world.store().create_user("ada", false, world.now()).await.unwrap();
+    world.store().create_collection("space", ada, world.now()).await.unwrap();
+    world.service().set_key("ada", "x", &Secret::new(KEY)).await.unwrap();
+    world.service().set_key("admin", "x", &Secret::new("the-key-of-somebody-else")).await.unwrap();
     x.post(11, 1000, 1, "We choose to go");
-    let id = follow(&world, "@NASA").await;
+    let collection = Some("space".to_owned());
+    let new = NewSource { kind: Kind::X, backfill: Backfill::None, collection, ..NewSource::feed("@NASA") };
+    let id = world.service().add(&new).await.unwrap().id;
     world.poll_due().await;
     assert_eq!(world.bodies(id).await, ["We choose to go"]);
+    assert_eq!(x.requests().len(), 2, "the account and its timeline");
     for request in x.requests() {
         assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}")));
     }
@@ -71,7 +80,7 @@ async fn x_source_polled_with_owner_key(db: Database) {
     assert_eq!((post.guid.as_str(), post.url.as_deref()), ("1000", Some("https://x.com/NASA/status/1000")));
     assert_eq!(post.author.as_deref(), Some("@NASA"));
     assert!(!world.log().contains(KEY), "{}", world.log());
-    let sealed = world.store().credential(1, "x").await.unwrap().unwrap();
+    let sealed = world.store().credential(ada, "x").await.unwrap().unwrap();
     assert!(!sealed.windows(8).any(|bytes| KEY.as_bytes().starts_with(bytes)), "encrypted at rest");
 }
 

@@ -1,5 +1,7 @@
 //! Polls: the whole verdict, or nothing.
 
+use std::collections::HashSet;
+
 use super::*;
 
 on_both!(
@@ -8,9 +10,12 @@ on_both!(
     any_health_survives_a_commit,
     a_stale_fence_discards_the_whole_poll,
     one_stale_poll_spares_the_rest_of_its_batch,
-    the_same_text_is_stored_once_per_source,
+    an_entry_is_stored_once_and_equal_texts_are_not,
+    where_texts_are_unique_the_same_text_is_stored_once,
+    copies_share_the_post_of_their_entry,
+    an_entry_that_was_forgotten_and_is_back_has_its_post_again,
     a_changed_entry_changes_its_post,
-    a_change_into_another_posts_text_is_skipped,
+    a_post_may_change_into_the_text_of_another,
     vanished_entries_are_marked_and_come_back,
     unchanged_polls_share_a_row,
     an_edit_during_a_poll_wins,
@@ -30,7 +35,7 @@ async fn a_commit_stores_the_whole_verdict(db: Database) {
         cursor: Some("{\"since_id\":1}".into()),
         habit: None,
     };
-    let skipped = Seen { key: 42, link: None, raw: 2, content: 3, post_id: None, absent_since: None };
+    let skipped = Seen { key: 42, raw: 2, content: Some(3), ..Seen::default() };
     let committed = poll_once(&db, start(), |commit| {
         commit.memory = Some(memory.clone());
         commit.new = vec![new_post("one"), new_post("two")];
@@ -86,18 +91,29 @@ async fn any_health_survives_a_commit(db: Database) {
         kind: ErrorKind::Network(Cause::Dns),
         status: Some(404),
         message: "the name a.example does not exist".into(),
-        kind_run: 3,
-        kind_since: at(2),
-        permanent: Some(PermanentRun {
+        excused_by: Some("a.example@2026-11-15T08:00:00Z".into()),
+        counted: Some(CountedRun {
             count: 4,
             since: at(3),
-            kinds: KindSet::default().with(ErrorKind::NotFound).with(ErrorKind::Network(Cause::Dns)),
+            kind: ErrorKind::Network(Cause::Dns),
+            kind_run: 3,
+            kind_since: at(2),
+            permanent: Some(PermanentRun {
+                count: 4,
+                since: at(3),
+                kinds: KindSet::default().with(ErrorKind::NotFound).with(ErrorKind::Network(Cause::Dns)),
+            }),
         }),
     };
     let healths = [
-        Health { failing: Some(failing.clone()), hold_until: Some(at(9)), ..Health::new() },
+        Health { failing: Some(failing.clone()), hold_until: Some(at(9)), ..Health::default() },
         Health {
-            failing: Some(Failing { permanent: None, kind: ErrorKind::ParseError, ..failing }),
+            failing: Some(Failing {
+                counted: None,
+                excused_by: None,
+                kind: ErrorKind::ParseError,
+                ..failing
+            }),
             quarantine: Some(Quarantine {
                 at: at(4),
                 reason: "parse_error".into(),
@@ -119,6 +135,7 @@ async fn any_health_survives_a_commit(db: Database) {
         Health { disabled: Some(Disabled { reason: Some("Auto-disabled".into()) }), ..Health::new() },
         Health { disabled: Some(Disabled { reason: None }), ..Health::new() },
         Health::new(),
+        Health::default(),
     ];
     for (now, health) in (0..).zip(healths) {
         let health = Health { last_polled_at: Some(at(now)), ..health };
@@ -174,18 +191,80 @@ async fn one_stale_poll_spares_the_rest_of_its_batch(db: Database) {
     assert_eq!(posts.iter().map(|post| post.source_id).collect::<Vec<_>>(), [ids[2], ids[0]]);
 }
 
-async fn the_same_text_is_stored_once_per_source(db: Database) {
+/// An entry of its own with the text of another.
+fn under_key(key: i64, text: &str) -> (NewPost, Seen) {
+    let (post, seen) = new_post(text);
+    (post, Seen { key, ..seen })
+}
+
+async fn an_entry_is_stored_once_and_equal_texts_are_not(db: Database) {
     let id = add(&db, &[feed("a.example", "1")]).await[0];
-    poll_once(&db, start(), |commit| commit.new = vec![new_post("one")]).await;
+    poll_once(&db, start(), |commit| commit.new = vec![new_post("one"), under_key(98, "one")]).await;
     let at = start() + minutes(30);
-    let (post, seen) = new_post("one");
-    let again = (post, Seen { key: 99, ..seen });
-    let committed = poll_once(&db, at, |commit| commit.new = vec![again, new_post("two")]).await;
+    let new = vec![new_post("one"), under_key(99, "one"), new_post("two")];
+    let committed = poll_once(&db, at, |commit| commit.new = new).await;
+    let Committed::Stored { new, changed } = &committed else { panic!("{committed:?}") };
+    assert_eq!((new.len(), changed.len()), (2, 0), "one is there already, and says what it did");
+    assert_eq!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().len(), 4);
+    let rows = &db.store.known(&[id]).await.unwrap()[&id];
+    let posts: HashSet<i64> = rows.iter().map(|row| row.post_id.expect("each entry has its post")).collect();
+    assert_eq!((rows.len(), posts.len()), (4, 4), "and each its own");
+}
+
+async fn where_texts_are_unique_the_same_text_is_stored_once(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let poll = async |n: u64, new: Vec<(NewPost, Seen)>| {
+        poll_once(&db, start() + minutes(30 * n), |commit| {
+            (commit.new, commit.unique_text) = (new, true);
+        })
+        .await
+    };
+    poll(0, vec![new_post("one")]).await;
+    let committed = poll(1, vec![under_key(99, "one"), new_post("two")]).await;
     assert!(matches!(&committed, Committed::Stored { new, .. } if new.len() == 1), "{committed:?}");
     assert_eq!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().len(), 2);
-    let known = &db.store.known(&[id]).await.unwrap()[&id];
-    let row = known.iter().find(|row| row.key == 99).expect("it is remembered all the same");
-    assert_eq!(row.post_id, None);
+    assert_eq!(only_seen(&db, id, 99).await.post_id, None, "it is remembered all the same");
+    let seen = only_seen(&db, id, new_post("one").1.key).await;
+    let change = vec![(seen.post_id.unwrap(), post("two"), seen)];
+    let committed = poll_once(&db, start() + minutes(60), |commit| commit.changed = change).await;
+    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![] }, "nor is one changed into it");
+}
+
+async fn copies_share_the_post_of_their_entry(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let (post, seen) = new_post("one");
+    let copy = Seen { key: 99, ..seen };
+    poll_once(&db, start(), |commit| {
+        commit.new = vec![(post, seen)];
+        commit.copies = vec![(seen.key, copy)];
+    })
+    .await;
+    let post_id = only_seen(&db, id, seen.key).await.post_id;
+    assert!(post_id.is_some());
+    assert_eq!(only_seen(&db, id, 99).await, Seen { post_id, ..copy });
+}
+
+async fn an_entry_that_was_forgotten_and_is_back_has_its_post_again(db: Database) {
+    let id = add(&db, &[feed("a.example", "1")]).await[0];
+    let (one, seen) = new_post("one");
+    poll_once(&db, start(), |commit| commit.new = vec![(one.clone(), seen)]).await;
+    let post_id = only_seen(&db, id, seen.key).await.post_id.unwrap();
+    // What was forgotten is new to whoever reads the document.
+    let edited = NewPost { url: one.url.clone(), guid: one.guid.clone(), ..post("one, edited") };
+    let back = vec![(edited.clone(), seen)];
+    let committed = poll_once(&db, start() + minutes(30), |commit| commit.new = back).await;
+    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
+    assert_eq!(db.store.post(post_id).await.unwrap().content, edited);
+    assert_eq!(only_seen(&db, id, seen.key).await.post_id, Some(post_id));
+    // One that has only the guid in common is another entry, and takes nothing from the post that is there.
+    let another = NewPost { published_at: Some(start() + minutes(60)), ..post("something else") };
+    let back = vec![(another.clone(), seen)];
+    let committed = poll_once(&db, start() + minutes(60), |commit| commit.new = back).await;
+    let Committed::Stored { new, changed } = &committed else { panic!("{committed:?}") };
+    assert_eq!((new.len(), changed.len()), (1, 0));
+    assert_eq!(db.store.post(new[0]).await.unwrap().content, another);
+    assert_eq!(db.store.post(post_id).await.unwrap().content, edited);
+    assert_eq!(only_seen(&db, id, seen.key).await.post_id, Some(new[0]));
 }
 
 async fn a_changed_entry_changes_its_post(db: Database) {
@@ -194,7 +273,7 @@ async fn a_changed_entry_changes_its_post(db: Database) {
     let seen = only_seen(&db, id, new_post("one").1.key).await;
     let post_id = seen.post_id.unwrap();
     let edited = NewPost { guid: "guid one".into(), ..post("one, corrected") };
-    let seen = Seen { content: edited.content_hash.key(), raw: 2, ..seen };
+    let seen = Seen { content: Some(edited.content_hash.key()), raw: 2, ..seen };
     let at = start() + minutes(30);
     let committed = poll_once(&db, at, |commit| commit.changed = vec![(post_id, edited.clone(), seen)]).await;
     assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
@@ -209,16 +288,16 @@ async fn a_changed_entry_changes_its_post(db: Database) {
     assert_eq!(db.store.post(post_id).await.unwrap().revision, 2);
 }
 
-async fn a_change_into_another_posts_text_is_skipped(db: Database) {
+async fn a_post_may_change_into_the_text_of_another(db: Database) {
     let id = add(&db, &[feed("a.example", "1")]).await[0];
     poll_once(&db, start(), |commit| commit.new = vec![new_post("one"), new_post("two")]).await;
     let seen = only_seen(&db, id, new_post("one").1.key).await;
     let post_id = seen.post_id.unwrap();
-    let committed =
-        poll_once(&db, start() + minutes(30), |commit| commit.changed = vec![(post_id, post("two"), seen)])
-            .await;
-    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![] });
-    assert_eq!(db.store.post(post_id).await.unwrap().content, post("one"));
+    let edited = NewPost { guid: "guid one".into(), ..post("two") };
+    let change = vec![(post_id, edited.clone(), seen)];
+    let committed = poll_once(&db, start() + minutes(30), |commit| commit.changed = change).await;
+    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
+    assert_eq!(db.store.post(post_id).await.unwrap().content, edited);
 }
 
 async fn vanished_entries_are_marked_and_come_back(db: Database) {
@@ -286,18 +365,56 @@ async fn a_source_that_moved_is_polled_at_its_new_host(db: Database) {
         url: format!("https://{host}/feed"),
         canonical_url: format!("https://{host}/feed"),
         host: HostKey { name: host.into(), slot: 0 },
+        from: "https://a.example/feed".into(),
+        reason: "a redirect".into(),
+        redirect: redirect(host),
     };
-    poll_once(&db, start(), |commit| commit.moved = Some(to("b.example"))).await;
+    poll_once(&db, start(), |commit| {
+        commit.moved = Some(to("b.example"));
+        commit.memory = Some(Memory { redirect: Some("{}".into()), ..Memory::default() });
+    })
+    .await;
     let source = db.store.source(ids[0]).await.unwrap();
     assert_eq!((source.settings.url.as_str(), source.host.as_str()), ("https://b.example/feed", "b.example"));
     let at = start() + minutes(30);
     assert_eq!(claim_one(&db, at).await.host, "b.example");
-    // The collection has that address already: it stays where it is.
-    add(&db, &[feed("c.example", "feed")]).await;
-    let claim = db.store.claim_source(ids[0], &request(at + minutes(5))).await.unwrap().unwrap();
-    let commit = Commit { moved: Some(to("c.example")), ..quiet(&claim, 0, at) };
-    db.store.commit(&[commit], &[]).await.unwrap();
-    assert_eq!(db.store.source(ids[0]).await.unwrap().host, "b.example");
+    assert_eq!(source.memory.redirect, None, "what led here is over");
+    // The collection has that address already: it stays where it is, which is kept and told once.
+    let other = add(&db, &[feed("c.example", "feed")]).await[0];
+    let mut moved = to("c.example");
+    for n in 1..3 {
+        let claim = db.store.claim_source(ids[0], &request(at + minutes(5 * n))).await.unwrap().unwrap();
+        let memory = Memory { redirect: serde_json::to_string(&moved.redirect).ok(), ..Memory::default() };
+        let commit = Commit {
+            moved: Some(moved.clone()),
+            memory: Some(memory),
+            ..quiet(&claim, 0, at + minutes(5 * n))
+        };
+        db.store.commit(&[commit], &[Release::of(claim.lease)]).await.unwrap();
+        let source = db.store.source(ids[0]).await.unwrap();
+        assert_eq!(source.host, "b.example");
+        moved.redirect = serde_json::from_str(&source.memory.redirect.unwrap()).unwrap();
+        assert_eq!(moved.redirect.taken_by, Some(other));
+    }
+    db.store.number_events(10).await.unwrap();
+    let events = db.store.events(0, 10).await.unwrap();
+    let kinds: Vec<&str> = events.iter().map(|event| event.event.kind.as_str()).collect();
+    assert_eq!(kinds, ["source.moved", "source.move_refused"]);
+    let payload: serde_json::Value = serde_json::from_str(&events[0].event.payload).unwrap();
+    assert_eq!(
+        (&payload["from"], &payload["to"], &payload["reason"]),
+        (&"https://a.example/feed".into(), &"https://b.example/feed".into(), &"a redirect".into())
+    );
+    assert!(
+        events[1].event.payload.contains(&format!("\"taken_by\":{other}")),
+        "{}",
+        events[1].event.payload
+    );
+}
+
+fn redirect(host: &str) -> gleaner_core::redirect::Redirect {
+    let to = format!("https://{host}/feed");
+    gleaner_core::redirect::Redirect { to, since: start(), count: 3, taken_by: None }
 }
 
 async fn a_thousand_sources_in_one_batch(db: Database) {

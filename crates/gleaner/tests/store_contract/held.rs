@@ -14,18 +14,10 @@ async fn failing(db: &Database, path: &str, policy: Option<&str>, kind: ErrorKin
     new.settings.policy = policy.map(str::to_owned);
     let id = add(db, &[new]).await[0];
     let read = db.store.source(id).await.unwrap();
-    let row = Failing {
-        count: 1,
-        since: start(),
-        kind,
-        status: None,
-        message: "no".into(),
-        kind_run: 1,
-        kind_since: start(),
-        permanent: None,
-    };
+    let failure = Failure { kind, status: None, message: "no".into(), retry_after: None };
+    let row = Failing::repeated(&failure, 1, start());
     let held = || Quarantine { at: start(), reason: "no".into(), by_hand: false, retry_at: None };
-    let health = Health { failing: Some(row), quarantine: aside.then(held), ..Health::new() };
+    let health = Health { failing: Some(row), quarantine: aside.then(held), ..Health::default() };
     db.store.edit_source(&SourceEdit { health, ..SourceEdit::of(&read) }, start()).await.unwrap();
     id
 }

@@ -5,6 +5,7 @@ mod commits;
 mod held;
 mod lists;
 mod outgoing;
+mod poll_run;
 mod sources;
 mod streams;
 mod upkeep;
@@ -14,9 +15,11 @@ use std::collections::HashMap;
 
 use crate::support::{Database, feed, minutes, start};
 use gleaner::store::*;
-use gleaner_core::health::{Disabled, Failing, Health, KindSet, PermanentRun, Quarantine, Status};
+use gleaner_core::health::{
+    CountedRun, Disabled, Failing, Health, KindSet, PermanentRun, Quarantine, Status,
+};
 use gleaner_core::identity::{Seen, Skipped};
-use gleaner_core::outcome::{Cause, ErrorKind};
+use gleaner_core::outcome::{Cause, ErrorKind, Failure};
 use gleaner_core::post::{NewPost, content_hash};
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Interval, Kind};
@@ -32,7 +35,7 @@ macro_rules! on_both {
 use on_both;
 
 pub(super) fn request(now: Time) -> ClaimRequest {
-    ClaimRequest { now, lease: minutes(1), owner: "test".into(), hosts: 100, per_host: 50 }
+    ClaimRequest::all(now, minutes(1), "test", 100, 50)
 }
 
 /// Adds sources, all due at the start.
@@ -74,13 +77,23 @@ pub(super) fn new_post(text: &str) -> (NewPost, Seen) {
     let post = post(text);
     let content = post.content_hash.key();
     let key = gleaner_core::identity::guid_key(&post.guid);
-    (post, Seen { key, link: Some(7), raw: 1, content, post_id: None, absent_since: None })
+    let published_at = post.published_at;
+    let seen = Seen {
+        key,
+        link: Some(7),
+        raw: 1,
+        title: Some(3),
+        content: Some(content),
+        published_at,
+        ..Seen::default()
+    };
+    (post, seen)
 }
 
 /// A poll of a claimed source that found nothing.
 pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
     let source = &claim.sources[place];
-    let health = Health { last_polled_at: Some(at), last_success_at: Some(at), ..Health::new() };
+    let health = Health { last_polled_at: Some(at), last_success_at: Some(at), ..Health::default() };
     Commit {
         lease: claim.lease,
         source_id: source.id,
@@ -96,6 +109,8 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
         new: Vec::new(),
         changed: Vec::new(),
         remember: Vec::new(),
+        copies: Vec::new(),
+        unique_text: false,
         vanished: Vec::new(),
         articles: Vec::new(),
         poll: PollRecord {
@@ -109,6 +124,7 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
             note: None,
             rule: None,
             excused: None,
+            excused_by: None,
         },
         events: Vec::new(),
         sequel: None,

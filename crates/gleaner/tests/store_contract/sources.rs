@@ -1,5 +1,7 @@
 //! Sources: settings, edits, lists.
 
+use gleaner_core::backfill::Backfill;
+
 use super::*;
 
 on_both!(
@@ -25,9 +27,10 @@ async fn a_source_comes_back_as_it_went_in(db: Database) {
         article_selector: Some("article h2 a".into()),
         ignore_selector: Some(".ads".into()),
         full_content: true,
-        backfill: true,
+        backfill: Backfill::Recent,
         ignore_robots: true,
         policy: Some("cooldown".into()),
+        duplicates: Some(gleaner_core::source::Duplicates::Content),
         secret: Some(vec![0, 159, 255]),
         ..new.settings
     };

@@ -23,6 +23,7 @@ pub(super) fn cleanup(now: Time) -> Cleanup {
         polls_before: now - Span::from_days(30),
         polls_per_source: 2000,
         activity_before: now,
+        pages_before: now - Span::from_days(90),
         events_before: now - Span::from_days(7),
         audit_before: now - Span::from_days(365),
         batch: 100,
@@ -36,14 +37,16 @@ async fn a_jump_of_the_clock_is_spread(db: Database) {
         source.next_poll_at = start() + [minutes(0), minutes(500), Span::from_days(4000)][n % 3];
     }
     add(&db, &sources).await;
-    let ahead = ClaimRequest { hosts: 1, lease: Span::from_days(4000), ..request(start()) };
+    let ahead = ClaimRequest { hosts: 1, slow_hosts: 1, lease: Span::from_days(4000), ..request(start()) };
     assert_eq!(db.store.claim(&ahead).await.unwrap().len(), 1);
     let spread = Spread {
         now: start(),
-        within: minutes(60),
+        interval: minutes(60),
+        within: Spread::LONGEST,
         longest: Span::from_days(30),
         lease: minutes(2),
         overdue: true,
+        excused: false,
     };
     assert_eq!(db.store.spread(&spread).await.unwrap(), 133);
     let next: Vec<u64> = db
@@ -59,8 +62,11 @@ async fn a_jump_of_the_clock_is_spread(db: Database) {
         let count = next.iter().filter(|minutes| **minutes < 60 && **minutes / 15 == quarter).count();
         assert!((20..50).contains(&count), "{count} in quarter {quarter}");
     }
-    let claims =
-        db.store.claim(&ClaimRequest { hosts: 1000, ..request(start() + minutes(60)) }).await.unwrap();
+    let claims = db
+        .store
+        .claim(&ClaimRequest { hosts: 1000, slow_hosts: 1000, ..request(start() + minutes(60)) })
+        .await
+        .unwrap();
     assert_eq!(claims.len(), 133, "leases without end are gone, and hosts know when they are due");
     assert_eq!(db.store.spread(&Spread { overdue: false, ..spread }).await.unwrap(), 0);
 }
@@ -72,8 +78,15 @@ async fn a_clock_that_is_set_back_leaves_nobody_waiting(db: Database) {
     poll_once(&db, start(), |_| ()).await;
     // A day later it is the day before.
     let now = start() - Span::from_days(1);
-    let spread =
-        Spread { now, within: minutes(60), longest: Span::from_days(366), lease: minutes(2), overdue: false };
+    let spread = Spread {
+        now,
+        interval: minutes(60),
+        within: minutes(60),
+        longest: Span::from_days(366),
+        lease: minutes(2),
+        overdue: false,
+        excused: false,
+    };
     for _ in 0..2 {
         db.store.spread(&spread).await.unwrap();
         let polled = db.store.source(ids[0]).await.unwrap();
@@ -95,13 +108,14 @@ async fn a_clock_that_is_set_back_leaves_nobody_waiting(db: Database) {
 
 async fn a_spread_by_a_clock_that_was_ahead_is_taken_back(db: Database) {
     let id = add(&db, &[feed("a.example", "feed")]).await[0];
-    let (within, longest, lease) = (minutes(60), Span::from_days(366), minutes(2));
+    let (interval, within, longest, lease) = (minutes(60), minutes(60), Span::from_days(366), minutes(2));
+    let spread = |now, overdue| Spread { now, interval, within, longest, lease, overdue, excused: false };
     let tomorrow = start() + Span::from_days(1);
-    db.store.spread(&Spread { now: tomorrow, within, longest, lease, overdue: true }).await.unwrap();
+    db.store.spread(&spread(tomorrow, true)).await.unwrap();
     let after = db.store.source(id).await.unwrap().next_poll_at.unwrap().since(tomorrow);
     assert!(after < within);
     for overdue in [false, true] {
-        db.store.spread(&Spread { now: start(), within, longest, lease, overdue }).await.unwrap();
+        db.store.spread(&spread(start(), overdue)).await.unwrap();
         assert_eq!(db.store.source(id).await.unwrap().next_poll_at, Some(start() + after));
     }
 }

@@ -274,6 +274,11 @@ impl Server {
         self.state.lock().unwrap().under_way.values().map(|(_, most)| *most).max().unwrap_or(0)
     }
 
+    /// Requests that are being answered now.
+    pub(crate) fn under_way(&self) -> usize {
+        self.state.lock().unwrap().under_way.values().map(|(now, _)| *now).sum()
+    }
+
     /// Closes every connection, and takes no more.
     pub(crate) fn hang_up(&self) {
         self.task.abort();

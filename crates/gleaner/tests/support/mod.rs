@@ -38,6 +38,8 @@ pub(crate) async fn until<T>(
 pub(crate) struct Database {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) url: String,
+    /// Beside each source that a scenario adds, so many more of the same host that answer the same.
+    pub(crate) siblings: usize,
     /// Keeps the directory of an SQLite file until the test is over.
     _directory: Option<tempfile::TempDir>,
 }
@@ -46,13 +48,13 @@ pub(crate) async fn sqlite() -> Database {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let url = directory.path().join("gleaner.db").display().to_string();
     let store = open(&Options::new(&url)).await.expect("a new SQLite file opens");
-    Database { store, url, _directory: Some(directory) }
+    Database { store, url, siblings: 0, _directory: Some(directory) }
 }
 
 pub(crate) async fn postgres() -> Database {
     let url = empty_postgres().await;
     let store = open(&Options::new(&url)).await.expect("a new PostgreSQL database opens");
-    Database { store, url, _directory: None }
+    Database { store, url, siblings: 0, _directory: None }
 }
 
 /// The URL of a PostgreSQL database without any table.
@@ -95,6 +97,17 @@ impl Database {
 }
 
 impl Database {
+    /// The same, where sources have so many siblings on their host.
+    pub(crate) fn with_siblings(self, siblings: usize) -> Self {
+        Self { siblings, ..self }
+    }
+
+    /// The same database once more, for as long as this one is there.
+    pub(crate) fn share(&self) -> Self {
+        let (store, url) = (Arc::clone(&self.store), self.url.clone());
+        Self { store, url, siblings: self.siblings, _directory: None }
+    }
+
     /// How many rows a table has.
     pub(crate) async fn count(&self, table: &str) -> i64 {
         let sql = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
@@ -104,6 +117,35 @@ impl Database {
         } else {
             let mut connection = sqlx::SqliteConnection::connect(&self.url).await.unwrap();
             sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
+        }
+    }
+}
+
+/// Keeps everybody else from writing to a database until it is released.
+pub(crate) enum WriteLock {
+    Sqlite(sqlx::SqliteConnection),
+    Postgres(sqlx::PgConnection),
+}
+
+impl WriteLock {
+    /// From now on every write to this database waits; reads do not.
+    pub(crate) async fn take(url: &str) -> Self {
+        if url.starts_with("postgres:") {
+            let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+            let lock = "BEGIN; LOCK TABLE hosts, sources, source_state, posts, polls IN EXCLUSIVE MODE";
+            sqlx::raw_sql(lock).execute(&mut connection).await.unwrap();
+            Self::Postgres(connection)
+        } else {
+            let mut connection = sqlx::SqliteConnection::connect(url).await.unwrap();
+            sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut connection).await.unwrap();
+            Self::Sqlite(connection)
+        }
+    }
+
+    pub(crate) async fn release(self) {
+        match self {
+            Self::Sqlite(connection) => connection.close().await.unwrap(),
+            Self::Postgres(connection) => connection.close().await.unwrap(),
         }
     }
 }

@@ -5,28 +5,11 @@
 
 use std::collections::HashSet;
 
-use dom_query::{Document, Matcher, NodeId, NodeRef};
+use dom_query::{Document, NodeId, NodeRef};
 use url::Url;
 
 use super::address;
-
-/// A selector that is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{selector}' is no CSS selector{why}")]
-pub struct BadSelector {
-    /// The text.
-    pub selector: String,
-    why: &'static str,
-}
-
-/// The selector, ready to be used.
-pub(super) fn matcher(selector: &str) -> Result<Matcher, BadSelector> {
-    let bad = |why| BadSelector { selector: selector.to_owned(), why };
-    if selector.trim().is_empty() {
-        return Err(bad(": it is empty; try 'article h2 a'"));
-    }
-    Matcher::new(selector).map_err(|_| bad("; try one such as 'article h2 a' or '.post-title a'"))
-}
+use crate::read::selector::{Selector, SelectorError};
 
 /// An element of the page, in its order.
 struct Element<'a> {
@@ -47,9 +30,12 @@ enum Rank {
 }
 
 /// Where the links lead that a selector selects, in page order, each once.
-pub(super) fn addresses(document: &Document, matcher: &Matcher, url: &Url) -> Vec<Url> {
-    let selected: HashSet<NodeId> =
-        document.select_matcher(matcher).nodes().iter().map(|node| node.id).collect();
+pub(super) fn addresses(
+    document: &Document,
+    selector: &Selector,
+    url: &Url,
+) -> Result<Vec<Url>, SelectorError> {
+    let selected: HashSet<NodeId> = selector.matches(document)?.iter().map(|node| node.id).collect();
     let mut elements = elements(document);
     spread(&mut elements);
     let base = document.base_uri().and_then(|base| url.join(&base).ok()).unwrap_or_else(|| url.clone());
@@ -65,7 +51,7 @@ pub(super) fn addresses(document: &Document, matcher: &Matcher, url: &Url) -> Ve
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// All elements in page order, each after what it is in.

@@ -1,12 +1,12 @@
 //! Leases: due hosts out, heartbeats, and back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use gleaner_core::identity::Seen;
 use gleaner_core::judgement::HostMemory;
 use gleaner_core::pacing::Success;
-use gleaner_core::time::Time;
+use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
 
 use super::super::{LOCK, Row, SKIP_LOCKED};
@@ -15,8 +15,8 @@ use super::sources::not_found;
 use super::state::{kind, poll_delay};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
-    ArticleCommit, ArticleWork, Claim, ClaimRequest, Commit, Committed, HostKey, Lease, Release, Result,
-    Source, Work,
+    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, PollHold,
+    Release, Result, Source, StoreError, Work,
 };
 
 /// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
@@ -26,7 +26,8 @@ pub(super) const NEXT_DUE: &str = "(SELECT CASE \
         ELSE m.due END \
     FROM (SELECT MIN(w.due) AS due FROM ( \
         SELECT MIN(next_poll_at) AS due FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL \
-        UNION ALL SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id) w) m)";
+        UNION ALL SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id \
+            AND next_try_at IS NOT NULL) w) m)";
 
 #[async_trait]
 impl Work for Sql {
@@ -48,10 +49,87 @@ impl Work for Sql {
         .await
     }
 
+    async fn source_hosts(&self, ids: &[i64]) -> Result<Vec<(i64, i64)>> {
+        let mut hosts = Vec::with_capacity(ids.len());
+        for piece in id_pieces(ids) {
+            let mut query = Query::new("SELECT source_id, host_id FROM source_state WHERE source_id IN ");
+            push_ids(&mut query, piece);
+            query.push(" ORDER BY source_id");
+            hosts.extend(self.rows(query).await?.iter().map(|row| (row.get(0), row.get(1))));
+        }
+        Ok(hosts)
+    }
+
+    async fn claim_sources(&self, ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>> {
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let claims = claim_sources(&mut tx, ids, request).await;
+            self.end(tx, claims).await
+        })
+        .await
+    }
+
+    async fn claim_pages(&self, source_ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>> {
+        self.in_time(1, async {
+            let mut tx = self.begin().await?;
+            let claims = claim_pages(&mut tx, source_ids, request).await;
+            self.end(tx, claims).await
+        })
+        .await
+    }
+
+    async fn poll_holds(&self, ids: &[i64]) -> Result<Vec<PollHold>> {
+        let mut holds = Vec::with_capacity(ids.len());
+        for piece in id_pieces(ids) {
+            let mut query = Query::new(format!(
+                "SELECT s.id, t.enabled, h.name, t.hold_until, h.hold_until AS host_until FROM {SOURCE_TABLES} \
+                 WHERE s.id IN "
+            ));
+            push_ids(&mut query, piece);
+            for row in &self.rows(query).await? {
+                let read = || {
+                    let until = opt_time(row, "hold_until")?.max(opt_time(row, "host_until")?);
+                    let (source_id, enabled, host) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+                    Ok(PollHold { source_id, enabled, host, until })
+                };
+                holds.push(read().map_err(|error: sqlx::Error| self.fail(error))?);
+            }
+        }
+        Ok(holds)
+    }
+
+    async fn pages_due(&self, source_ids: &[i64], now: Time) -> Result<u64> {
+        let mut due = 0;
+        for piece in id_pieces(source_ids) {
+            let mut query = Query::new("SELECT COUNT(*) FROM article_work WHERE next_try_at <= ");
+            query.push_bind(ms(now)).push(" AND source_id IN ");
+            push_ids(&mut query, piece);
+            for row in &self.rows(query).await? {
+                due += u64::try_from(row.get::<i64, _>(0)).unwrap_or(0);
+            }
+        }
+        Ok(due)
+    }
+
     async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>> {
         let mut tx = self.begin().await?;
         let woken = wake_source(&mut tx, id, now).await;
         self.end(tx, woken).await?.ok_or_else(|| not_found(id))
+    }
+
+    async fn wake_sources(&self, ids: &[i64], now: Time) -> Result<()> {
+        for piece in id_pieces(ids) {
+            let mut tx = self.begin().await?;
+            let woken = wake_sources(&mut tx, piece, now).await;
+            // A host whose row somebody is writing is woken for itself, after that.
+            for id in self.end(tx, woken).await? {
+                match self.wake_source(id, now).await {
+                    Err(StoreError::NotFound { .. }) => {}
+                    woken => drop(woken?),
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>> {
@@ -79,7 +157,8 @@ impl Work for Sql {
         let mut known: HashMap<i64, Vec<Seen>> = HashMap::with_capacity(source_ids.len());
         for piece in id_pieces(source_ids) {
             let mut query = Query::new(
-                "SELECT source_id, entry_key, link, raw, content, post_id, absent_since FROM seen WHERE source_id IN ",
+                "SELECT source_id, entry_key, link, raw, title, content, published_at, post_id, absent_since \
+                 FROM seen WHERE source_id IN ",
             );
             push_ids(&mut query, piece);
             let rows = self.rows(query).await?;
@@ -122,6 +201,12 @@ impl Work for Sql {
         })
         .await
     }
+
+    async fn retry_pages(&self, source_id: i64, now: Time) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let retried = super::pages::retry(&mut tx, source_id, now).await;
+        self.end(tx, retried).await
+    }
 }
 
 /// Ends leases where all went well before.
@@ -133,12 +218,46 @@ async fn and_release<T>(tx: &mut Tx, before: sqlx::Result<T>, releases: &[Releas
 
 /// The query that finds due hosts and leases them.
 pub(super) fn claim_hosts(request: &ClaimRequest) -> Query {
-    let mut query = Query::new("WITH due AS MATERIALIZED (SELECT id FROM hosts WHERE next_due <= ");
-    query.push_bind(ms(request.now)).push(" ORDER BY next_due LIMIT ").push(i64::from(request.hosts));
-    query.push(SKIP_LOCKED).push(") ");
+    let mut query = Query::new("WITH quick_hosts AS MATERIALIZED (");
+    push_due(&mut query, request, true, request.hosts);
+    query.push("), slow_hosts AS MATERIALIZED (");
+    push_due(&mut query, request, false, request.slow_hosts.min(request.hosts));
+    query.push("), due AS (SELECT id FROM (SELECT * FROM quick_hosts UNION ALL SELECT * FROM slow_hosts) b ORDER BY ");
+    query.push(match request.scope {
+        ClaimScope::All => "next_due",
+        ClaimScope::Probe => "quick DESC, served_at DESC NULLS LAST",
+    });
+    query.push(" LIMIT ").push(i64::from(request.hosts)).push(") ");
     push_lease(&mut query, request);
-    query.push(" WHERE id IN (SELECT id FROM due) RETURNING id, name, fence, hold_until, memory, served_at, served_id");
+    query.push(" WHERE id IN (SELECT id FROM due) RETURNING ").push(LEASED);
     query
+}
+
+/// What a claim reads of a host.
+const LEASED: &str = "id, name, fence, hold_until, memory, served_at, served_id, quick, \
+    (SELECT COUNT(*) FROM (SELECT 1 FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL LIMIT 3) n) \
+    AS host_sources";
+/// A probe of our own network is chosen among so many due hosts of each lane.
+const PROBED_AMONG: u32 = 1000;
+/// A host that never succeeded is probed only where it has been due for so long and no other is.
+const PROBED_ANYWAY: Span = Span::from_hours(1);
+
+/// Selects due hosts of one lane, the longest due first.
+fn push_due(query: &mut Query, request: &ClaimRequest, quick: bool, limit: u32) {
+    query.push("SELECT id, next_due, quick, served_at FROM hosts WHERE ");
+    query
+        .push(if quick { "quick = TRUE" } else { "quick = FALSE" })
+        .push(" AND next_due <= ")
+        .push_bind(ms(request.now));
+    let limit = match request.scope {
+        ClaimScope::All => limit,
+        ClaimScope::Probe => {
+            query.push(" AND (served_at IS NOT NULL OR next_due <= ");
+            query.push_bind(ms(request.now - PROBED_ANYWAY)).push(")");
+            PROBED_AMONG
+        }
+    };
+    query.push(" ORDER BY next_due LIMIT ").push(i64::from(limit)).push(SKIP_LOCKED);
 }
 
 fn push_lease(query: &mut Query, request: &ClaimRequest) {
@@ -150,10 +269,12 @@ fn push_lease(query: &mut Query, request: &ClaimRequest) {
 /// The query that finds what is due of leased hosts, so many of each.
 pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
     let mut query = select_sources();
-    query.push(
-        " JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_poll_at) AS place \
-         FROM source_state WHERE next_poll_at <= ",
-    );
+    query.push(" JOIN (SELECT source_id, ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY ");
+    query.push(match request.scope {
+        ClaimScope::All => "next_poll_at",
+        ClaimScope::Probe => "CASE WHEN last_success_at IS NULL THEN 1 ELSE 0 END, last_success_at DESC",
+    });
+    query.push(") AS place FROM source_state WHERE next_poll_at <= ");
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
     query.push(") d ON d.source_id = s.id WHERE d.place <= ");
@@ -162,17 +283,22 @@ pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
     query
 }
 
-/// The query that finds pages that are due of leased hosts.
-pub(super) fn due_articles(hosts: &[i64], request: &ClaimRequest) -> Query {
+/// The query that finds pages that are due of leased hosts, or only those of some sources.
+pub(super) fn due_articles(hosts: &[i64], sources: Option<&[i64]>, request: &ClaimRequest) -> Query {
     let mut query = Query::new(
         "SELECT d.id, d.source_id, d.host_id, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
-             s.ignore_robots FROM (SELECT *, \
+             s.ignore_robots, s.url AS source_url, s.secret, t.enabled FROM (SELECT *, \
              ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at, id) AS place \
          FROM article_work WHERE next_try_at <= ",
     );
     query.push_bind(ms(request.now)).push(" AND host_id IN ");
     push_ids(&mut query, hosts);
-    query.push(") d JOIN sources s ON s.id = d.source_id WHERE place <= ");
+    if let Some(sources) = sources {
+        query.push(" AND source_id IN ");
+        push_ids(&mut query, sources);
+    }
+    query.push(") d JOIN sources s ON s.id = d.source_id JOIN source_state t ON t.source_id = d.source_id ");
+    query.push("WHERE place <= ");
     query.push_bind(i64::from(request.per_host)).push(" ORDER BY d.host_id, d.place");
     query
 }
@@ -188,7 +314,7 @@ async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> 
         for (host_id, source) in sources(&row)? {
             due.entry(host_id).or_default().push(source);
         }
-        for row in due_articles(piece, request).build().fetch_all(&mut **tx).await? {
+        for row in due_articles(piece, None, request).build().fetch_all(&mut **tx).await? {
             articles.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
         }
     }
@@ -205,7 +331,7 @@ async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Res
     push_lease(&mut query, request);
     query.push(" WHERE id = (SELECT host_id FROM source_state WHERE source_id = ").push_bind(id);
     query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(ms(request.now));
-    query.push(") RETURNING id, name, fence, hold_until, memory, served_at, served_id");
+    query.push(") RETURNING ").push(LEASED);
     let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
     let mut claim = leased(&row)?;
     let mut query = select_sources();
@@ -214,6 +340,83 @@ async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Res
     let row = query.build().fetch_one(&mut **tx).await?;
     claim.sources = sources(&row)?.into_iter().map(|(_, source)| source).collect();
     Ok(Some(claim))
+}
+
+/// Leases hosts that are free now, of those that `which` selects.
+async fn claim_free_hosts(
+    tx: &mut Tx,
+    request: &ClaimRequest,
+    which: impl FnOnce(&mut Query),
+) -> sqlx::Result<Vec<Claim>> {
+    let now = ms(request.now);
+    let mut query = Query::new("WITH free AS MATERIALIZED (SELECT id FROM hosts WHERE id IN (");
+    which(&mut query);
+    query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(now);
+    query.push(") AND (free_at IS NULL OR free_at <= ").push_bind(now).push(")");
+    query.push(SKIP_LOCKED).push(") ");
+    push_lease(&mut query, request);
+    query.push(" WHERE id IN (SELECT id FROM free) RETURNING ").push(LEASED);
+    query.build().fetch_all(&mut **tx).await?.iter().map(leased).collect()
+}
+
+async fn claim_sources(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> {
+    let mut claims: Vec<Claim> = Vec::new();
+    for piece in id_pieces(ids) {
+        claims.extend(
+            claim_free_hosts(tx, request, |query| {
+                query.push("SELECT host_id FROM source_state WHERE source_id IN ");
+                push_ids(query, piece);
+            })
+            .await?,
+        );
+    }
+    // A host whose sources are in several pieces was leased with the first of them.
+    let places: HashMap<i64, usize> =
+        claims.iter().enumerate().map(|(place, claim)| (claim.lease.host_id, place)).collect();
+    for piece in id_pieces(ids).filter(|_| !places.is_empty()) {
+        let mut query = select_sources();
+        query.push(" WHERE s.id IN ");
+        push_ids(&mut query, piece);
+        end_sources(&mut query);
+        for (host_id, source) in sources(&query.build().fetch_one(&mut **tx).await?)? {
+            if let Some(claim) = places.get(&host_id).and_then(|place| claims.get_mut(*place)) {
+                claim.sources.push(source);
+            }
+        }
+    }
+    for claim in &mut claims {
+        claim.sources.sort_by_key(|source| source.id);
+    }
+    Ok(claims)
+}
+
+async fn claim_pages(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> {
+    let mut claims: Vec<Claim> = Vec::new();
+    for piece in id_pieces(ids) {
+        claims.extend(
+            claim_free_hosts(tx, request, |query| {
+                query
+                    .push("SELECT host_id FROM article_work WHERE next_try_at <= ")
+                    .push_bind(ms(request.now));
+                query.push(" AND source_id IN ");
+                push_ids(query, piece);
+            })
+            .await?,
+        );
+    }
+    let hosts: Vec<i64> = claims.iter().map(|claim| claim.lease.host_id).collect();
+    let mut pages: HashMap<i64, Vec<ArticleWork>> = HashMap::new();
+    for piece in id_pieces(ids).filter(|_| !hosts.is_empty()) {
+        for hosts in id_pieces(&hosts) {
+            for row in due_articles(hosts, Some(piece), request).build().fetch_all(&mut **tx).await? {
+                pages.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
+            }
+        }
+    }
+    for claim in &mut claims {
+        claim.articles = pages.remove(&claim.lease.host_id).unwrap_or_default();
+    }
+    Ok(claims)
 }
 
 /// Makes a source due; the outer none: there is no such source.
@@ -234,12 +437,40 @@ async fn wake_source(tx: &mut Tx, id: i64, now: Time) -> sqlx::Result<Option<Opt
     Ok(Some(leased.then_some(lease)))
 }
 
+/// Makes the sources due whose hosts nobody is writing at this moment; returns the others.
+async fn wake_sources(tx: &mut Tx, ids: &[i64], now: Time) -> sqlx::Result<Vec<i64>> {
+    let mut query =
+        Query::new("SELECT id FROM hosts WHERE id IN (SELECT host_id FROM source_state WHERE source_id IN ");
+    push_ids(&mut query, ids);
+    query.push(")").push(SKIP_LOCKED);
+    let rows = query.build().fetch_all(&mut **tx).await?;
+    let hosts = rows.iter().map(|row| row.try_get(0)).collect::<sqlx::Result<Vec<i64>>>()?;
+    let mut woken = HashSet::with_capacity(ids.len());
+    for hosts in id_pieces(&hosts) {
+        let mut query =
+            Query::new("UPDATE source_state SET next_poll_at = CASE WHEN enabled AND (next_poll_at IS NULL ");
+        query.push("OR next_poll_at > ").push_bind(ms(now)).push(") THEN ").push_bind(ms(now));
+        query.push(" ELSE next_poll_at END WHERE source_id IN ");
+        push_ids(&mut query, ids);
+        query.push(" AND host_id IN ");
+        push_ids(&mut query, hosts);
+        query.push(" RETURNING source_id");
+        for row in query.build().fetch_all(&mut **tx).await? {
+            woken.insert(row.try_get::<i64, _>(0)?);
+        }
+    }
+    settle_hosts(tx, &hosts).await?;
+    Ok(ids.iter().copied().filter(|id| !woken.contains(id)).collect())
+}
+
 fn leased(row: &Row) -> sqlx::Result<Claim> {
     Ok(Claim {
         lease: Lease { host_id: row.try_get("id")?, fence: row.try_get("fence")? },
         host: row.try_get("name")?,
         hold_until: opt_time(row, "hold_until")?,
         memory: host_memory(row)?,
+        quick: row.try_get("quick")?,
+        host_sources: u32::try_from(row.try_get::<i64, _>("host_sources")?).unwrap_or(0),
         sources: Vec::new(),
         articles: Vec::new(),
     })
@@ -264,6 +495,9 @@ fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
         kind: kind(row)?,
         poll_delay: poll_delay(row)?,
         ignore_robots: row.try_get("ignore_robots")?,
+        source_url: row.try_get("source_url")?,
+        secret: row.try_get("secret")?,
+        enabled: row.try_get("enabled")?,
     })
 }
 
@@ -273,9 +507,11 @@ fn seen(row: &Row) -> sqlx::Result<Seen> {
         key: row.try_get(1)?,
         link: row.try_get(2)?,
         raw: row.try_get(3)?,
-        content: row.try_get(4)?,
-        post_id: row.try_get(5)?,
-        absent_since: row.try_get::<Option<i64>, _>(6)?.map(Time::from_millis),
+        title: row.try_get(4)?,
+        content: row.try_get(5)?,
+        published_at: row.try_get::<Option<i64>, _>(6)?.map(Time::from_millis),
+        post_id: row.try_get(7)?,
+        absent_since: row.try_get::<Option<i64>, _>(8)?.map(Time::from_millis),
     })
 }
 
@@ -287,17 +523,21 @@ fn with_leases(leases: &[Lease]) -> Query {
 
 async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
     for piece in pieces(releases) {
-        let columns = "host_id, fence, free_at, served_at, served_id";
+        let columns = "host_id, fence, free_at, served_at, served_id, quick";
         let mut query = with_values(columns, piece, |list, release| {
             list.push_bind(release.lease.host_id)
                 .push_bind(release.lease.fence)
                 .push_bind(opt_ms(release.free_at))
                 .push_bind(release.served.map(|success| ms(success.at)))
-                .push_bind(release.served.map(|success| success.source));
+                .push_bind(release.served.map(|success| success.source))
+                .push_bind(release.quick);
         });
-        query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, free_at = v.free_at, ");
+        // A host that is given back without a request keeps the delay after the request before.
+        query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, ");
+        query.push("free_at = COALESCE(v.free_at, hosts.free_at), ");
         query.push("served_at = COALESCE(v.served_at, hosts.served_at), ");
-        query.push("served_id = COALESCE(v.served_id, hosts.served_id) FROM v ");
+        query.push("served_id = COALESCE(v.served_id, hosts.served_id), ");
+        query.push("quick = COALESCE(v.quick, hosts.quick) FROM v ");
         query.push("WHERE hosts.id = v.host_id AND hosts.fence = v.fence");
         query.build().execute(&mut **tx).await?;
     }

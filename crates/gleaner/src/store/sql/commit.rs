@@ -3,31 +3,48 @@
 //! First the fences: what is stale drops out before anything is written. Then sets, one kind of row after the
 //! other. The state comes last, when the ids of posts and history rows are known.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use gleaner_core::follow::PageState;
 use gleaner_core::health::Health;
-use gleaner_core::identity::Seen;
+use gleaner_core::identity::{Seen, is_another};
 use gleaner_core::judgement::Excuse;
 use gleaner_core::outcome::Cause;
 use gleaner_core::post::NewPost;
+use gleaner_core::redirect::Redirect;
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
+use super::pages::{CountChange, PollChange, count_polls, count_sources, state_of};
 use super::sequel::hold_hosts;
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
 use super::{Query, Tx, ms, opt_ms, pieces, signs, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{Activity, Commit, Committed, NewArticleWork, NewEvent, POSTS_PER_EVENT};
+use crate::store::{
+    Activity, Commit, Committed, EVENT_KINDS, Move, NewArticleWork, NewEvent, POSTS_PER_EVENT,
+};
 
 /// A commit that will be written, and what is learned on the way.
 struct Live<'a> {
     commit: &'a Commit,
     /// The history row that unchanged polls share.
     quiet_poll_id: Option<i64>,
+    /// The history row of this poll alone.
+    poll_id: Option<i64>,
     new: Vec<i64>,
     changed: Vec<i64>,
+    /// Posts of entries that were forgotten and are back, as they are now.
+    back: Vec<(i64, &'a NewPost)>,
+}
+
+impl Live<'_> {
+    /// How many article pages it queues.
+    fn pages(&self) -> usize {
+        let keys = self.commit.articles.iter().map(|work| work.entry_key);
+        keys.filter(|key| *key != NewArticleWork::SITE).collect::<HashSet<_>>().len()
+    }
 }
 
 pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<Committed>> {
@@ -36,8 +53,8 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     change_posts(tx, &mut live).await?;
     remember(tx, &live, &post_ids).await?;
     forget(tx, &live).await?;
-    store_article_work(tx, &live).await?;
     record_polls(tx, &mut live).await?;
+    store_article_work(tx, &live).await?;
     add_up(tx, &live).await?;
     store_events(tx, &live).await?;
     store_states(tx, &live).await?;
@@ -72,7 +89,10 @@ pub(super) async fn store_validators(tx: &mut Tx, commits: &[Commit]) -> sqlx::R
 /// Which commits still hold their lease and their source's fence; locks both.
 async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<'a>>> {
     let mut found = HashMap::with_capacity(commits.len());
-    for piece in pieces(commits) {
+    // By id, like the pages of sources are committed: else the two would wait for each other.
+    let mut sorted: Vec<&Commit> = commits.iter().collect();
+    sorted.sort_by_key(|commit| commit.source_id);
+    for piece in pieces(&sorted) {
         let mut query = with_values("source_id, fence, host_id, host_fence", piece, |list, commit| {
             list.push_bind(commit.source_id).push_bind(commit.fence);
             list.push_bind(commit.lease.host_id).push_bind(commit.lease.fence);
@@ -80,7 +100,8 @@ async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<
         query.push(
             "SELECT t.source_id, t.quiet_poll_id FROM v \
              JOIN hosts h ON h.id = v.host_id AND h.fence = v.host_fence \
-             JOIN source_state t ON t.source_id = v.source_id AND t.fence = v.fence AND t.host_id = v.host_id",
+             JOIN source_state t ON t.source_id = v.source_id AND t.fence = v.fence AND t.host_id = v.host_id \
+             ORDER BY t.source_id",
         );
         query.push(LOCK);
         for row in query.build().fetch_all(&mut **tx).await? {
@@ -89,7 +110,14 @@ async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<
     }
     let live = commits.iter().filter_map(|commit| {
         let quiet_poll_id = found.remove(&commit.source_id)?;
-        Some(Live { commit, quiet_poll_id, new: Vec::new(), changed: Vec::new() })
+        Some(Live {
+            commit,
+            quiet_poll_id,
+            poll_id: None,
+            new: Vec::new(),
+            changed: Vec::new(),
+            back: Vec::new(),
+        })
     });
     Ok(live.collect())
 }
@@ -111,62 +139,155 @@ fn places(live: &[Live<'_>]) -> HashMap<i64, usize> {
     live.iter().enumerate().map(|(place, live)| (live.commit.source_id, place)).collect()
 }
 
-/// Stores new posts; returns their ids by source and content.
-async fn store_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<HashMap<(i64, i64), i64>> {
+/// A post to be inserted.
+pub(super) struct PostRow<'a> {
+    pub(super) source_id: i64,
+    pub(super) entry_key: i64,
+    pub(super) unique_text: bool,
+    pub(super) post: &'a NewPost,
+    pub(super) at: Time,
+}
+
+/// Ids of posts by the source and key of the entries that they were made from.
+type PostIds = HashMap<(i64, i64), i64>;
+
+/// Stores new posts, and returns their ids.
+async fn store_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<PostIds> {
     let places = places(live);
-    let posts: Vec<(i64, &NewPost, Time)> = live
+    let rows: Vec<PostRow<'_>> = live
         .iter()
         .map(|live| live.commit)
-        .flat_map(|commit| commit.new.iter().map(|(post, _)| (commit.source_id, post, commit.poll.at)))
+        .flat_map(|commit| {
+            commit.new.iter().map(|(post, seen)| PostRow {
+                source_id: commit.source_id,
+                entry_key: seen.key,
+                unique_text: commit.unique_text,
+                post,
+                at: commit.poll.at,
+            })
+        })
         .collect();
-    let mut ids = HashMap::with_capacity(posts.len());
-    for piece in pieces(&posts) {
-        for row in insert_posts(piece).build().fetch_all(&mut **tx).await? {
-            let (id, source_id): (i64, i64) = (row.try_get("id")?, row.try_get("source_id")?);
-            ids.insert((source_id, stored_hash(row.try_get("content_hash")?).key()), id);
-            if let Some(place) = places.get(&source_id) {
-                live[*place].new.push(id);
-            }
+    let mut ids = insert_posts(tx, &rows).await?;
+    let mut new: Vec<(i64, i64)> = ids.iter().map(|((source_id, _), id)| (*id, *source_id)).collect();
+    if ids.len() < rows.len() {
+        let there: Vec<&PostRow<'_>> =
+            rows.iter().filter(|row| !ids.contains_key(&(row.source_id, row.entry_key))).collect();
+        new.extend(meet_again(tx, &there, &mut ids, live, &places).await?);
+    }
+    new.sort_unstable();
+    for (id, source_id) in new {
+        if let Some(place) = places.get(&source_id) {
+            live[*place].new.push(id);
         }
     }
     Ok(ids)
 }
 
-/// Inserts posts unless their source has that text already; returns those that are new.
-pub(super) fn insert_posts(rows: &[(i64, &NewPost, Time)]) -> Query {
-    let mut query = Query::new(
-        "INSERT INTO posts (source_id, guid, url, title, author, published_at, content_hash, created_at, \
-         updated_at, body, raw_content) ",
-    );
-    query.push_values(rows, |mut list, (source_id, post, at)| {
-        list.push_bind(*source_id)
-            .push_bind(post.guid.as_str())
-            .push_bind(post.url.as_deref())
-            .push_bind(post.title.as_deref())
-            .push_bind(post.author.as_deref())
-            .push_bind(opt_ms(post.published_at))
-            .push_bind(post.content_hash.0.as_slice())
-            .push_bind(ms(*at))
-            .push_bind(ms(*at))
-            .push_bind(post.body.as_str())
-            .push_bind(post.raw_content.as_deref());
-    });
-    query.push(" ON CONFLICT (source_id, content_hash) DO NOTHING RETURNING id, source_id, content_hash");
-    query
+/// Entries that were forgotten and are back, while their posts are still kept: the posts are theirs again, and may have to be
+/// revised. One that has nothing in common with its post but the guid becomes a new post; returns those, with their sources.
+async fn meet_again<'a>(
+    tx: &mut Tx,
+    rows: &[&PostRow<'a>],
+    ids: &mut PostIds,
+    live: &mut [Live<'a>],
+    places: &HashMap<i64, usize>,
+) -> sqlx::Result<Vec<(i64, i64)>> {
+    let mut others: Vec<PostRow<'a>> = Vec::new();
+    for piece in pieces(rows) {
+        let mut query = with_values("source_id, entry_key", piece, |list, row| {
+            list.push_bind(row.source_id).push_bind(row.entry_key);
+        });
+        query.push(
+            "SELECT p.id, p.source_id, p.entry_key, p.url, p.title, p.content_hash, p.published_at FROM v \
+             JOIN posts p ON p.source_id = v.source_id AND p.entry_key = v.entry_key",
+        );
+        for found in query.build().fetch_all(&mut **tx).await? {
+            let target: (i64, i64) = (found.try_get(1)?, found.try_get(2)?);
+            let Some(row) = piece.iter().find(|row| (row.source_id, row.entry_key) == target) else {
+                continue;
+            };
+            let (url, title) = (found.try_get::<Option<&str>, _>(3)?, found.try_get::<Option<&str>, _>(4)?);
+            let hash = stored_hash(found.try_get(5)?);
+            let date = found.try_get::<Option<i64>, _>(6)?.map(Time::from_millis);
+            if is_another(row.post, url, title, hash, date) {
+                others.push(PostRow { entry_key: hash_key(row.post), ..**row });
+                continue;
+            }
+            let id = found.try_get(0)?;
+            ids.insert(target, id);
+            if let Some(place) = places.get(&target.0) {
+                live[*place].back.push((id, row.post));
+            }
+        }
+    }
+    let inserted = insert_posts(tx, &others).await?;
+    for row in rows {
+        if let Some(id) = inserted.get(&(row.source_id, hash_key(row.post))) {
+            ids.insert((row.source_id, row.entry_key), *id);
+        }
+    }
+    Ok(inserted.into_iter().map(|((source_id, _), id)| (id, source_id)).collect())
 }
 
-/// Changes posts whose entry changed, where title or text really did and no other post says the same.
+const fn hash_key(post: &NewPost) -> i64 {
+    post.content_hash.key()
+}
+
+/// Inserts posts unless their source has one of the same entry, or of the same text where that is to be unique; returns the
+/// ids of those that are new.
+pub(super) async fn insert_posts(tx: &mut Tx, rows: &[PostRow<'_>]) -> sqlx::Result<PostIds> {
+    let mut ids = HashMap::with_capacity(rows.len());
+    let (unique, others): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.unique_text);
+    for (piece, target) in pieces(&unique)
+        .map(|piece| (piece, ""))
+        .chain(pieces(&others).map(|piece| (piece, "(source_id, entry_key)")))
+    {
+        let mut query = Query::new(
+            "INSERT INTO posts (source_id, guid, url, title, author, published_at, content_hash, entry_key, \
+             unique_text, created_at, updated_at, body, raw_content) ",
+        );
+        query.push_values(piece, |mut list, row| {
+            let post = row.post;
+            list.push_bind(row.source_id)
+                .push_bind(post.guid.as_str())
+                .push_bind(post.url.as_deref())
+                .push_bind(post.title.as_deref())
+                .push_bind(post.author.as_deref())
+                .push_bind(opt_ms(post.published_at))
+                .push_bind(post.content_hash.0.as_slice())
+                .push_bind(row.entry_key)
+                .push_bind(row.unique_text)
+                .push_bind(ms(row.at))
+                .push_bind(ms(row.at))
+                .push_bind(post.body.as_str())
+                .push_bind(post.raw_content.as_deref());
+        });
+        query.push(" ON CONFLICT ").push(target).push(" DO NOTHING RETURNING id, source_id, entry_key");
+        for row in query.build().fetch_all(&mut **tx).await? {
+            ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
+        }
+    }
+    Ok(ids)
+}
+
+/// Changes posts whose entry changed, where title or text really did. Where texts are unique, not into that of another post.
 async fn change_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
     let places = places(live);
-    let changes: Vec<(&Commit, i64, &NewPost)> = live
+    let changes: Vec<(&Commit, i64, &NewPost, bool)> = live
         .iter()
-        .map(|live| live.commit)
-        .flat_map(|commit| commit.changed.iter().map(move |(id, post, _)| (commit, *id, post)))
+        .flat_map(|live| {
+            // Its page is fetched again, and has the word on its text.
+            let refetched: HashSet<i64> = live.commit.articles.iter().map(|work| work.entry_key).collect();
+            let changed = live.commit.changed.iter();
+            let changed = changed.map(move |(id, post, seen)| (*id, post, refetched.contains(&seen.key)));
+            let all = changed.chain(live.back.iter().map(|(id, post)| (*id, *post, false)));
+            all.map(|(id, post, refetched)| (live.commit, id, post, refetched))
+        })
         .collect();
     for piece in pieces(&changes) {
-        let columns =
-            "post_id, source_id, at, url, title, author, published_at, content_hash, body, raw_content";
-        let mut query = with_values(columns, piece, |list, (commit, id, post)| {
+        let columns = "post_id, source_id, at, url, title, author, published_at, content_hash, body, raw_content, \
+            refetched";
+        let mut query = with_values(columns, piece, |list, (commit, id, post, refetched)| {
             list.push_bind(*id)
                 .push_bind(commit.source_id)
                 .push_bind(ms(commit.poll.at))
@@ -176,16 +297,23 @@ async fn change_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
                 .push_bind(opt_ms(post.published_at))
                 .push_bind(post.content_hash.0.as_slice())
                 .push_bind(post.body.as_str())
-                .push_bind(post.raw_content.as_deref());
+                .push_bind(post.raw_content.as_deref())
+                .push_bind(*refetched);
         });
         query.push(
-            "UPDATE posts SET url = v.url, title = v.title, author = v.author, body = v.body, \
-                 raw_content = v.raw_content, content_hash = v.content_hash, revision = revision + 1, \
+            "UPDATE posts SET url = v.url, title = v.title, author = v.author, \
+                 body = CASE WHEN posts.from_page AND v.refetched THEN posts.body ELSE v.body END, \
+                 raw_content = CASE WHEN posts.from_page AND v.refetched THEN posts.raw_content \
+                     ELSE v.raw_content END, \
+                 content_hash = CASE WHEN posts.from_page AND v.refetched THEN posts.content_hash \
+                     ELSE v.content_hash END, \
+                 from_page = (posts.from_page AND v.refetched), revision = revision + 1, \
                  published_at = COALESCE(posts.published_at, v.published_at), updated_at = v.at \
              FROM v WHERE posts.id = v.post_id AND posts.source_id = v.source_id \
-                 AND (posts.title IS DISTINCT FROM v.title OR posts.content_hash <> v.content_hash) \
-                 AND NOT EXISTS (SELECT 1 FROM posts p WHERE p.source_id = v.source_id \
-                     AND p.content_hash = v.content_hash AND p.id <> v.post_id) \
+                 AND (posts.title IS DISTINCT FROM v.title \
+                     OR (posts.content_hash <> v.content_hash AND NOT (posts.from_page AND v.refetched))) \
+                 AND NOT (posts.unique_text AND EXISTS (SELECT 1 FROM posts p WHERE p.source_id = v.source_id \
+                     AND p.content_hash = v.content_hash AND p.unique_text AND p.id <> v.post_id)) \
              RETURNING posts.id, posts.source_id",
         );
         for row in query.build().fetch_all(&mut **tx).await? {
@@ -198,32 +326,38 @@ async fn change_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
 }
 
 /// Writes what is remembered of entries that appeared, changed or came back.
-async fn remember(tx: &mut Tx, live: &[Live<'_>], post_ids: &HashMap<(i64, i64), i64>) -> sqlx::Result<()> {
+async fn remember(tx: &mut Tx, live: &[Live<'_>], post_ids: &PostIds) -> sqlx::Result<()> {
     let rows: Vec<(i64, Seen)> = live
         .iter()
         .map(|live| live.commit)
         .flat_map(|commit| {
-            let id = |seen: &Seen| post_ids.get(&(commit.source_id, seen.content)).copied();
-            let new = commit.new.iter().map(move |(_, seen)| Seen { post_id: id(seen), ..*seen });
+            let id = |key: i64| post_ids.get(&(commit.source_id, key)).copied();
+            let new = commit.new.iter().map(move |(_, seen)| Seen { post_id: id(seen.key), ..*seen });
+            let copies = commit.copies.iter().map(move |(of, seen)| Seen { post_id: id(*of), ..*seen });
             let changed = commit.changed.iter().map(|(_, _, seen)| *seen);
-            new.chain(changed).chain(commit.remember.iter().copied()).map(|seen| (commit.source_id, seen))
+            let all = new.chain(copies).chain(changed).chain(commit.remember.iter().copied());
+            all.map(|seen| (commit.source_id, seen))
         })
         .collect();
     for piece in pieces(&rows) {
-        let mut query =
-            Query::new("INSERT INTO seen (source_id, entry_key, link, raw, content, post_id, absent_since) ");
+        let mut query = Query::new(
+            "INSERT INTO seen (source_id, entry_key, link, raw, title, content, published_at, post_id, absent_since) ",
+        );
         query.push_values(piece, |mut list, (source_id, seen)| {
             list.push_bind(*source_id)
                 .push_bind(seen.key)
                 .push_bind(seen.link)
                 .push_bind(seen.raw)
+                .push_bind(seen.title)
                 .push_bind(seen.content)
+                .push_bind(opt_ms(seen.published_at))
                 .push_bind(seen.post_id)
                 .push_bind(opt_ms(seen.absent_since));
         });
         query.push(
             " ON CONFLICT (source_id, entry_key) DO UPDATE SET link = excluded.link, raw = excluded.raw, \
-             content = excluded.content, post_id = excluded.post_id, absent_since = excluded.absent_since",
+             title = excluded.title, content = excluded.content, published_at = excluded.published_at, \
+             post_id = excluded.post_id, absent_since = excluded.absent_since",
         );
         query.build().execute(&mut **tx).await?;
     }
@@ -248,32 +382,78 @@ async fn forget(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Queues pages to fetch, as work of their own hosts.
+/// Queues pages to fetch, as work of their own hosts. One that is queued already, for an entry that has changed since,
+/// begins anew.
 async fn store_article_work(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
-    let rows: Vec<(&Commit, &NewArticleWork)> = live
+    let mut met = HashSet::new();
+    let rows: Vec<(&Live<'_>, &NewArticleWork)> = live
         .iter()
-        .map(|live| live.commit)
-        .flat_map(|commit| commit.articles.iter().map(move |work| (commit, work)))
+        .flat_map(|live| live.commit.articles.iter().map(move |work| (live, work)))
+        .filter(|(live, work)| met.insert((live.commit.source_id, work.entry_key)))
         .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let pages: Vec<(i64, i64)> = rows
+        .iter()
+        .map(|(live, work)| (live.commit.source_id, work.entry_key))
+        .filter(|(_, key)| *key != NewArticleWork::SITE)
+        .collect();
+    let mut sources: BTreeMap<i64, CountChange> = BTreeMap::new();
+    remove_article_work(tx, &pages, &mut sources).await?;
+    for (source_id, _) in &pages {
+        sources.entry(*source_id).or_default().add(PageState::Waiting);
+    }
+    count_sources(tx, &sources).await?;
     let hosts = host_ids(tx, rows.iter().map(|(_, work)| &work.host)).await?;
     for piece in pieces(&rows) {
         let mut query = Query::new(
-            "INSERT INTO article_work (source_id, host_id, entry_key, url, draft, tries, next_try_at, created_at) ",
+            "INSERT INTO article_work (source_id, host_id, entry_key, url, draft, tries, next_try_at, poll_id, \
+             created_at) ",
         );
-        query.push_values(piece, |mut list, (commit, work)| {
-            list.push_bind(commit.source_id)
+        query.push_values(piece, |mut list, (live, work)| {
+            list.push_bind(live.commit.source_id)
                 .push_bind(hosts.get(&work.host).copied())
                 .push_bind(work.entry_key)
                 .push_bind(work.url.as_str())
                 .push_bind(work.draft.as_str())
                 .push_bind(0_i64)
                 .push_bind(ms(work.next_try_at))
-                .push_bind(ms(commit.poll.at));
+                .push_bind(live.poll_id.filter(|_| work.entry_key != NewArticleWork::SITE))
+                .push_bind(ms(live.commit.poll.at));
         });
         query.push(" ON CONFLICT (source_id, entry_key) DO NOTHING");
         query.build().execute(&mut **tx).await?;
     }
     settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await
+}
+
+/// Removes pages that are queued already, with what their polls count of them.
+async fn remove_article_work(
+    tx: &mut Tx,
+    pages: &[(i64, i64)],
+    sources: &mut BTreeMap<i64, CountChange>,
+) -> sqlx::Result<()> {
+    let mut polls: BTreeMap<i64, PollChange> = BTreeMap::new();
+    for piece in pieces(pages) {
+        let mut query = with_values("source_id, entry_key", piece, |list, (source_id, key)| {
+            list.push_bind(*source_id).push_bind(*key);
+        });
+        query.push(
+            "DELETE FROM article_work WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM v) ",
+        );
+        query.push("RETURNING source_id, state, tries, poll_id");
+        for row in query.build().fetch_all(&mut **tx).await? {
+            let state = state_of(&row)?;
+            sources.entry(row.try_get(0)?).or_default().remove(state);
+            if let Some(poll_id) = row.try_get::<Option<i64>, _>("poll_id")? {
+                let poll = polls.entry(poll_id).or_default();
+                poll.counts.remove(state);
+                poll.queued -= 1;
+            }
+        }
+    }
+    count_polls(tx, &polls).await
 }
 
 /// Whether a poll found nothing worth a row of its own.
@@ -283,6 +463,7 @@ fn is_quiet(live: &Live<'_>) -> bool {
         && poll.note.is_none()
         && live.new.is_empty()
         && live.changed.is_empty()
+        && live.pages() == 0
         && poll.skipped.not_known() == 0
 }
 
@@ -303,6 +484,7 @@ async fn record_polls(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
             if let Some(place) = rest.get(&row.try_get("source_id")?) {
                 let id = row.try_get("id")?;
                 live[*place].quiet_poll_id = is_quiet(&live[*place]).then_some(id);
+                live[*place].poll_id = Some(id);
             }
         }
     }
@@ -332,7 +514,8 @@ fn join_quiet_polls(quiet: &[&Live<'_>]) -> Query {
 fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
     let mut query = Query::new(
         "INSERT INTO polls (source_id, first_at, last_at, count, outcome, error_type, error_cause, error, \
-         status_code, duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused) ",
+         status_code, duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused, excused_by, \
+         pages) ",
     );
     query.push_values(places, |mut list, place| {
         let (live, poll) = (&live[*place], &live[*place].commit.poll);
@@ -355,7 +538,9 @@ fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
             .push_bind(skipped)
             .push_bind(poll.note.as_deref())
             .push_bind(poll.rule.as_deref())
-            .push_bind(poll.excused.map(Excuse::name));
+            .push_bind(poll.excused.map(Excuse::name))
+            .push_bind(poll.excused_by.as_deref())
+            .push_bind(live.pages() as i64);
     });
     query.push(" RETURNING id, source_id");
     query
@@ -387,6 +572,12 @@ pub(super) async fn insert_events(tx: &mut Tx, rows: &[(NewEvent, Time)]) -> sql
         let mut query =
             Query::new("INSERT INTO outbox (kind, source_id, collection_id, payload, created_at) ");
         query.push_values(piece, |mut list, (event, at)| {
+            // A webhook is refused a type that is not listed.
+            debug_assert!(
+                event.kind.starts_with("test.") || EVENT_KINDS.contains(&event.kind.as_str()),
+                "{} is not listed",
+                event.kind
+            );
             list.push_bind(event.kind.as_str())
                 .push_bind(event.source_id)
                 .push("COALESCE((SELECT collection_id FROM sources WHERE id = ")
@@ -404,7 +595,8 @@ pub(super) async fn insert_events(tx: &mut Tx, rows: &[(NewEvent, Time)]) -> sql
 
 /// Nothing is or was held against it, so that only times change.
 fn is_calm(health: &Health) -> bool {
-    matches!(health, Health { disabled: None, quarantine: None, failing: None, hold_until: None, .. })
+    let Health { disabled, quarantine, failing, hold_until, awaiting_poll, .. } = health;
+    disabled.is_none() && quarantine.is_none() && failing.is_none() && hold_until.is_none() && !awaiting_poll
 }
 
 async fn store_states(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
@@ -456,8 +648,8 @@ async fn update_states(tx: &mut Tx, mut query: Query, columns: &str) -> sqlx::Re
     Ok(())
 }
 
-/// Follows sources that have moved for good, unless their collection has the new address already. Rare, so one
-/// by one.
+/// Follows sources that have moved for good, and tells of it. Where their collection has the new URL already they stay;
+/// that is kept, and told once. Rare, so one by one.
 async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
     for commit in live.iter().map(|live| live.commit) {
         let Some(moved) = &commit.moved else { continue };
@@ -470,10 +662,13 @@ async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         query.push(" AND NOT EXISTS (SELECT 1 FROM sources o WHERE o.collection_id = sources.collection_id ");
         query.push("AND o.id <> sources.id AND o.canonical_url = ").push_bind(moved.canonical_url.as_str());
         if query.push(")").build().execute(&mut **tx).await?.rows_affected() == 0 {
+            refuse_move(tx, commit, moved).await?;
             continue;
         }
+        let event = NewEvent::of_move(commit.source_id, &moved.from, &moved.url, &moved.reason);
+        insert_events(tx, &[(event, commit.poll.at)]).await?;
         let hosts = host_ids(tx, std::iter::once(&moved.host)).await?;
-        let mut query = Query::new("UPDATE source_state SET fence = fence + 1, host_id = ");
+        let mut query = Query::new("UPDATE source_state SET redirect = NULL, fence = fence + 1, host_id = ");
         query
             .push_bind(hosts.get(&moved.host).copied())
             .push(" WHERE source_id = ")
@@ -482,4 +677,23 @@ async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await?;
     }
     Ok(())
+}
+
+/// Keeps which source of the collection has the new URL.
+async fn refuse_move(tx: &mut Tx, commit: &Commit, moved: &Move) -> sqlx::Result<()> {
+    let mut query =
+        Query::new("SELECT o.id FROM sources s JOIN sources o ON o.collection_id = s.collection_id ");
+    query.push("AND o.id <> s.id WHERE s.id = ").push_bind(commit.source_id);
+    query.push(" AND o.canonical_url = ").push_bind(moved.canonical_url.as_str());
+    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(()) };
+    let taken_by: i64 = row.try_get(0)?;
+    if moved.redirect.taken_by == Some(taken_by) {
+        return Ok(());
+    }
+    let redirect = Redirect { taken_by: Some(taken_by), ..moved.redirect.clone() };
+    let mut query = Query::new("UPDATE source_state SET redirect = ");
+    query.push_bind(serde_json::to_string(&redirect).unwrap_or_default());
+    query.push(" WHERE source_id = ").push_bind(commit.source_id).build().execute(&mut **tx).await?;
+    let event = NewEvent::of_refused_move(commit.source_id, &moved.from, &moved.url, taken_by);
+    insert_events(tx, &[(event, commit.poll.at)]).await
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use gleaner_core::follow::PageState;
 use gleaner_core::identity::Skipped;
 use gleaner_core::judgement::Excuse;
 use gleaner_core::post::NewPost;
@@ -16,8 +17,8 @@ use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, pu
 use crate::store::types::stored_hash;
 use crate::store::words;
 use crate::store::{
-    Activity, Article, Content, NewArticle, Poll, PollRecord, Post, PostFilter, Result, StoreError,
-    Visibility,
+    Activity, Article, Content, NewArticle, Poll, PollPages, PollRecord, Post, PostFilter, Result,
+    StoreError, Visibility, WaitingPage,
 };
 
 pub(super) const POST: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.published_at, p.content_hash, \
@@ -27,7 +28,8 @@ const BRIEF: &str = "p.id, p.source_id, p.guid, p.url, p.title, p.author, p.publ
     p.revision, p.created_at, p.updated_at, SUBSTR(p.body, 1, 400) AS body, NULL AS raw_content";
 const ARTICLE: &str = "id, title, body, url, published_at, is_processed, created_at";
 const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cause, error, status_code, \
-    duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused";
+    duration_ms, bytes, new_posts, updated_posts, skipped, note, rule, excused, excused_by, pages, pages_fetched, \
+    pages_failed, pages_given_up";
 
 #[async_trait]
 impl Content for Sql {
@@ -79,6 +81,41 @@ impl Content for Sql {
         query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
         let rows = self.rows(query).await?;
         rows.iter().map(poll).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+    }
+
+    async fn waiting_pages(
+        &self,
+        source_id: i64,
+        state: Option<PageState>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<WaitingPage>> {
+        self.all(super::pages::list(source_id, state, after, limit), super::pages::page).await
+    }
+
+    async fn latest_page_failure(&self, source_id: i64) -> Result<Option<(String, String)>> {
+        let found = self
+            .all(super::pages::latest_failure(source_id), |row| Ok((row.try_get(0)?, row.try_get(1)?)))
+            .await?;
+        Ok(found.into_iter().next())
+    }
+
+    async fn latest_polls(&self, source_ids: &[i64]) -> Result<HashMap<i64, Poll>> {
+        let mut latest = HashMap::with_capacity(source_ids.len());
+        for piece in id_pieces(source_ids) {
+            let mut query = Query::new(format!(
+                "SELECT source_id, {POLL} FROM polls WHERE id IN (SELECT (SELECT MAX(p.id) FROM polls p \
+                 WHERE p.source_id = t.source_id) FROM source_state t WHERE t.source_id IN "
+            ));
+            push_ids(&mut query, piece);
+            query.push(")");
+            for row in &self.rows(query).await? {
+                let read = poll(row).and_then(|poll| Ok((row.try_get("source_id")?, poll)));
+                let (source_id, poll) = read.map_err(|error| self.fail(error))?;
+                latest.insert(source_id, poll);
+            }
+        }
+        Ok(latest)
     }
 
     async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>> {
@@ -311,6 +348,12 @@ fn poll(row: &Row) -> sqlx::Result<Poll> {
         count: row.try_get("count")?,
         new_posts: row.try_get("new_posts")?,
         updated_posts: row.try_get("updated_posts")?,
+        pages: PollPages {
+            queued: row.try_get("pages")?,
+            fetched: row.try_get("pages_fetched")?,
+            failed: row.try_get("pages_failed")?,
+            given_up: row.try_get("pages_given_up")?,
+        },
         record: PollRecord {
             at: time(row, "last_at")?,
             outcome: row.try_get("outcome")?,
@@ -324,6 +367,7 @@ fn poll(row: &Row) -> sqlx::Result<Poll> {
             note: row.try_get("note")?,
             rule: row.try_get("rule")?,
             excused: row.try_get::<Option<&str>, _>("excused")?.and_then(Excuse::from_name),
+            excused_by: row.try_get("excused_by")?,
         },
     })
 }

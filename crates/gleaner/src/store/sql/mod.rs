@@ -14,6 +14,7 @@ mod events;
 mod hosts;
 mod ordered;
 mod packed;
+mod pages;
 mod people;
 mod search;
 mod sequel;

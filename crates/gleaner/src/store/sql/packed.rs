@@ -19,8 +19,8 @@ static HEALTH: LazyLock<String> = LazyLock::new(|| {
     format!(
         "{json}CASE WHEN t.status = 'healthy' THEN NULL ELSE {JSON_ARRAY}(t.enabled, t.disabled_reason, \
          t.consecutive_failures, t.failing_since, t.last_error_type, t.last_error_cause, t.last_error, \
-         t.last_status_code, t.kind_run, t.kind_since, t.permanent_run, t.permanent_since, t.permanent_kinds, \
-         t.quarantined_at, t.quarantine_reason, t.quarantined_by_hand, t.retry_at) END{over}"
+         t.last_status_code, t.excused_by, t.counted_run, t.quarantined_at, t.quarantine_reason, \
+         t.quarantined_by_hand, t.retry_at, t.awaiting_poll) END{over}"
     )
 });
 
@@ -29,17 +29,19 @@ static ALL: LazyLock<String> = LazyLock::new(|| {
     let [hex, end] = HEX;
     format!(
         "s.id, s.collection_id, s.url, s.kind, s.name, s.poll_interval_minutes, s.poll_delay_seconds, \
-         s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.ignore_robots, s.policy, \
+         s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.ignore_robots, s.policy, s.duplicates, \
          {hex}s.secret{end}, s.version, s.created_at, s.updated_at, t.host_id, t.fence, t.next_poll_at, t.hold_until, \
          t.last_polled_at, t.last_success_at, {hex}t.etag{end}, {hex}t.last_modified{end}, t.body_hash, \
-         t.reader_version, t.hints, t.redirect, t.cursor, t.habit, t.habit_class, t.suspect, t.elsewhere, h.name, h.slot"
+         t.reader_version, t.hints, t.redirect, t.cursor, t.habit, t.habit_class, t.suspect, t.elsewhere, t.pages_suspect, \
+         t.pages_waiting, t.pages_failed, t.pages_given_up, h.name, h.slot"
     )
 });
 
 /// What lists show of a source, in the order of `Listed`.
 const LISTED: &str = "s.id, s.url, s.kind, s.name, s.collection_id, s.poll_interval_minutes, s.poll_delay_seconds, \
-    s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.policy, t.last_polled_at, t.last_success_at, \
-    t.next_poll_at, s.created_at, s.updated_at, h.name, s.version, t.suspect, t.elsewhere";
+    s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.policy, s.duplicates, t.last_polled_at, \
+    t.last_success_at, t.next_poll_at, s.created_at, s.updated_at, h.name, s.version, \
+    COALESCE(t.suspect, t.pages_suspect), t.elsewhere, t.pages_waiting, t.pages_failed, t.pages_given_up";
 
 static SELECT_SOURCES: LazyLock<String> = LazyLock::new(|| select(&ALL));
 static SELECT_LISTED: LazyLock<String> = LazyLock::new(|| select(LISTED));

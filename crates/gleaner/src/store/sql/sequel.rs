@@ -30,14 +30,14 @@ pub(super) async fn write(
         if let Some(memory) = &sequel.memory {
             remember(tx, lease, memory, sequel.lift_hold).await?;
         }
-        let excuse = sequel.excuse.unwrap_or(Excuse::Incident);
-        if let Some((source_id, since)) = sequel.excused_since {
+        let excuse = sequel.excuse.as_ref();
+        if let (Some((source_id, since)), Some(excuse)) = (sequel.excused_since, excuse) {
             mark_polls(tx, source_id, (since, at), excuse).await?;
         }
         let mut taken_back: Vec<&TakenBack> = sequel.taken_back.iter().collect();
         // In one order everywhere, so that two workers do not wait for each other.
         taken_back.sort_by_key(|taken| taken.asked.source);
-        for taken in taken_back {
+        for (taken, excuse) in taken_back.into_iter().zip(excuse.into_iter().cycle()) {
             take_back(tx, taken, excuse, at).await?;
         }
         if let Some(release) = &sequel.release {
@@ -61,9 +61,9 @@ async fn remember(tx: &mut Tx, lease: Lease, memory: &HostMemory, lift_hold: boo
     Ok(())
 }
 
-/// Writes a source's health of before over it, unless somebody knows better by now. The fence is raised, so that a
+/// Writes what is left of a source's health over it, unless somebody knows better by now. The fence is raised, so that a
 /// poll which began from what is taken back is discarded.
-async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: Excuse, at: Time) -> sqlx::Result<()> {
+async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: &(Excuse, String), at: Time) -> sqlx::Result<()> {
     let columns = format!("source_id, {HEALTH}");
     let mut query = with_values(&columns, std::slice::from_ref(taken), |list, taken| {
         list.push_bind(taken.asked.source);
@@ -87,10 +87,11 @@ async fn mark_polls(
     tx: &mut Tx,
     source_id: i64,
     (from, to): (Time, Time),
-    excuse: Excuse,
+    (excuse, excused_by): &(Excuse, String),
 ) -> sqlx::Result<()> {
     let mut query = Query::new("UPDATE polls SET excused = ");
-    query.push_bind(excuse.name()).push(" WHERE source_id = ").push_bind(source_id);
+    query.push_bind(excuse.name()).push(", excused_by = ").push_bind(excused_by.as_str());
+    query.push(" WHERE source_id = ").push_bind(source_id);
     query.push(" AND outcome = 'failed' AND last_at BETWEEN ").push_bind(ms(from));
     query.push(" AND ").push_bind(ms(to)).build().execute(&mut **tx).await?;
     Ok(())
@@ -110,7 +111,8 @@ async fn correct(tx: &mut Tx, taken: &TakenBack, at: Time) -> sqlx::Result<()> {
     insert_events(tx, &events.into_iter().map(|event| (event, at)).collect::<Vec<_>>()).await
 }
 
-/// Makes a host's sources due over a stretch of time: those that waited, and where it says so those that fail alike.
+/// Spreads a host's sources over a stretch of time: those that are overdue, and where it says so those that were excused
+/// and are due later. No other source is polled earlier by it.
 async fn release_sources(
     tx: &mut Tx,
     host_id: i64,
@@ -126,9 +128,9 @@ async fn release_sources(
          (SELECT source_id FROM source_state WHERE host_id = "
     ));
     query.push_bind(host_id).push(" AND (next_poll_at <= ").push_bind(ms(now));
-    if let Some(kind) = release.failing_with {
-        query.push(" OR (failing_since IS NOT NULL AND last_error_type = ").push_bind(kind.name());
-        query.push(" AND next_poll_at > ").push_bind(ms(now) + over).push(")");
+    if release.excused {
+        query.push(" OR (excused_by IS NOT NULL AND next_poll_at > ").push_bind(ms(now) + over);
+        query.push(" AND (hold_until IS NULL OR hold_until <= ").push_bind(ms(now)).push("))");
     }
     query.push(") ORDER BY next_poll_at LIMIT ").push(RELEASED).push(")");
     query.build().execute(&mut **tx).await?;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use gleaner_core::health::{Health, Status};
 use gleaner_core::judgement::HostMemory;
+use gleaner_core::source::Duplicates;
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
@@ -26,7 +27,7 @@ use crate::store::{
 const MOST_HELD: i64 = 2000;
 /// The columns that [`push_settings`] fills, in its order.
 const SETTINGS: &str = "collection_id, url, canonical_url, kind, name, poll_interval_minutes, poll_delay_seconds, \
-    article_selector, ignore_selector, full_content, backfill, ignore_robots, policy, secret, updated_at";
+    article_selector, ignore_selector, full_content, backfill, ignore_robots, policy, duplicates, secret, updated_at";
 
 fn push_settings(list: &mut Values<'_>, settings: &SourceSettings, canonical_url: &str, now: Time) {
     list.push_bind(settings.collection_id)
@@ -39,9 +40,10 @@ fn push_settings(list: &mut Values<'_>, settings: &SourceSettings, canonical_url
         .push_bind(settings.article_selector.as_deref())
         .push_bind(settings.ignore_selector.as_deref())
         .push_bind(settings.full_content)
-        .push_bind(settings.backfill)
+        .push_bind(settings.backfill.name())
         .push_bind(settings.ignore_robots)
         .push_bind(settings.policy.as_deref())
+        .push_bind(settings.duplicates.map(Duplicates::name))
         .push_bind(settings.secret.as_deref())
         .push_bind(ms(now));
 }
@@ -121,6 +123,12 @@ impl Sources for Sql {
     async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64> {
         let found = self.all(ordered::count(filter, most), |row| row.try_get::<i64, _>(0)).await?;
         Ok(found.first().map_or(0, |count| u64::try_from(*count).unwrap_or(0)))
+    }
+
+    async fn sources_at(&self, canonical_url: &str) -> Result<Vec<(i64, i64)>> {
+        let mut query = Query::new("SELECT id, collection_id FROM sources WHERE canonical_url = ");
+        query.push_bind(canonical_url).push(" ORDER BY id");
+        self.all(query, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await
     }
 
     async fn count_by_status(&self, visibility: &Visibility) -> Result<Vec<(Status, u64)>> {
@@ -205,7 +213,7 @@ impl Sources for Sql {
     async fn habit_classes(&self) -> Result<Vec<(u8, u64)>> {
         let query = Query::new(
             "SELECT habit_class, COUNT(*) FROM source_state \
-             WHERE habit_class IS NOT NULL AND status IN ('healthy', 'failing') GROUP BY habit_class",
+             WHERE habit_class IS NOT NULL AND status IN ('healthy', 'failing', 'pending') GROUP BY habit_class",
         );
         let class = |class: i64| u8::try_from(class).unwrap_or(u8::MAX);
         self.all(query, |row| {
@@ -332,7 +340,8 @@ pub(super) fn push_filter(query: &mut Query, filter: &SourceFilter) {
     }
     if filter.suspect {
         // By their own index: SQLite would rather go through all of them.
-        query.push(" AND t.source_id IN (SELECT source_id FROM source_state WHERE suspect IS NOT NULL)");
+        query.push(" AND t.source_id IN (SELECT source_id FROM source_state ");
+        query.push("WHERE suspect IS NOT NULL OR pages_suspect IS NOT NULL)");
     }
     if let Some(GoesBy { name, unless }) = &filter.goes_by {
         query.push(" AND (s.policy = ").push_bind(name.as_str());
@@ -463,7 +472,7 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
     query.push(format!("UPDATE source_state SET {}, fence = fence + 1, host_id = ", assignments(HEALTH)));
     query.push_bind(host);
     if edit.forget {
-        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, elsewhere = NULL");
+        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, elsewhere = NULL, pages_suspect = NULL, pages_failed_run = 0");
     }
     query.push(" FROM v WHERE source_id = ").push_bind(edit.id).build().execute(&mut **tx).await?;
     settle_hosts(tx, &[old_host, host]).await?;

@@ -12,9 +12,9 @@ use crate::store::Memory;
 
 /// The columns that [`push_health`] fills, in its order.
 pub(super) const HEALTH: &str = "next_poll_at, status, enabled, disabled_reason, consecutive_failures, \
-    failing_since, last_failure_type, last_error_type, last_error_cause, last_error, last_status_code, kind_run, \
-    kind_since, permanent_run, permanent_since, permanent_kinds, quarantined_at, quarantine_reason, \
-    quarantined_by_hand, retry_at, hold_until, last_polled_at, last_success_at";
+    failing_since, last_failure_type, last_error_type, last_error_cause, last_error, last_status_code, excused_by, \
+    counted_run, quarantined_at, quarantine_reason, quarantined_by_hand, retry_at, hold_until, last_polled_at, \
+    last_success_at, awaiting_poll";
 
 /// The columns that [`push_memory`] fills, in its order.
 pub(super) const MEMORY: &str = "etag, last_modified, body_hash, reader_version, hints, redirect, cursor, \
@@ -28,7 +28,7 @@ pub(super) fn assignments(columns: &str) -> String {
 /// Binds a state, in the order of [`HEALTH`].
 pub(super) fn push_health(list: &mut Values<'_>, health: &Health, next: Option<Time>) {
     let row = health.failing.as_ref();
-    let permanent = row.and_then(|row| row.permanent);
+    let counted = row.and_then(|row| row.counted.as_ref());
     let held = health.quarantine.as_ref();
     list.push_bind(opt_ms(next))
         .push_bind(health.status().name())
@@ -41,18 +41,16 @@ pub(super) fn push_health(list: &mut Values<'_>, health: &Health, next: Option<T
         .push_bind(row.and_then(|row| row.kind.cause()).map(Cause::name))
         .push_bind(row.map(|row| row.message.as_str()))
         .push_bind(row.and_then(|row| row.status).map(i64::from))
-        .push_bind(row.map_or(0, |row| i64::from(row.kind_run)))
-        .push_bind(row.map(|row| ms(row.kind_since)))
-        .push_bind(permanent.map_or(0, |run| i64::from(run.count)))
-        .push_bind(permanent.map(|run| ms(run.since)))
-        .push_bind(permanent.map(|run| run.kinds.to_text()))
+        .push_bind(row.and_then(|row| row.excused_by.as_deref()))
+        .push_bind(counted.map(|run| serde_json::to_string(run).unwrap_or_default()))
         .push_bind(held.map(|held| ms(held.at)))
         .push_bind(held.map(|held| held.reason.as_str()))
         .push_bind(held.is_some_and(|held| held.by_hand))
         .push_bind(held.and_then(|held| opt_ms(held.retry_at)))
         .push_bind(opt_ms(health.hold_until))
         .push_bind(opt_ms(health.last_polled_at))
-        .push_bind(opt_ms(health.last_success_at));
+        .push_bind(opt_ms(health.last_success_at))
+        .push_bind(health.awaiting_poll);
 }
 
 /// Binds what is remembered of a server, in the order of [`MEMORY`].

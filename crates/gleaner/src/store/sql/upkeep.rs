@@ -1,6 +1,7 @@
 //! Housekeeping: clean-up in batches, clocks that jump, and how queries run.
 
 use async_trait::async_trait;
+use gleaner_core::network::Down;
 use gleaner_core::time::{Span, Time};
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -11,8 +12,8 @@ use super::packed::select_listed;
 use super::webhooks::trim_deliveries;
 use super::{Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
 use crate::store::{
-    ClaimRequest, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted, SourceFilter,
-    SourceOrder, Spread, Turn, Upkeep, Visibility,
+    ClaimRequest, ClaimScope, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted,
+    SourceFilter, SourceOrder, Spread, Turn, Upkeep, Visibility,
 };
 
 /// How many times as long as for anything else is waited for what may touch very many rows.
@@ -100,8 +101,12 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         lease: Span::from_mins(1),
         owner: String::new(),
         hosts: 100,
+        slow_hosts: 75,
         per_host: 50,
+        scope: ClaimScope::All,
     };
+    let probe =
+        ClaimRequest { hosts: 1, slow_hosts: 1, per_host: 1, scope: ClaimScope::Probe, ..request.clone() };
     let hosts: Vec<i64> = (1..=50).collect();
     let mut known = Query::new("SELECT * FROM seen WHERE source_id IN ");
     push_ids(&mut known, &hosts);
@@ -126,10 +131,13 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     let of_source = EventFilter { source_id: Some(1), ..EventFilter::default() };
     vec![
         ("claim hosts", claim_hosts(&request)),
+        ("claim a host as a probe", claim_hosts(&probe)),
         ("claim their sources", due_sources(&hosts, &request)),
-        ("claim their pages", due_articles(&hosts, &request)),
+        ("claim their pages", due_articles(&hosts, None, &request)),
         ("known entries", known),
         ("posts to clean up", old),
+        ("pages to clean up", super::pages::old(Time::from_millis(0), 100)),
+        ("list a source's pages", super::pages::list(1, None, None, 50)),
         ("list sources", super::sources::list(select_listed(), &all, Some(1000), 50)),
         ("list a collection's sources", super::sources::list(select_listed(), &collection, Some(1000), 50)),
         ("list sources of a kind", super::sources::list(select_listed(), &kind, Some(1000), 50)),
@@ -174,9 +182,10 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     cleaned.events = delete_events(tx, cleanup.events_before, batch).await?;
     cleaned.deliveries = trim_deliveries(tx, cleanup.events_before, batch).await?;
     cleaned.audit = super::audit::delete_old(tx, cleanup.audit_before, batch).await?;
+    cleaned.pages = super::pages::clean_up(tx, cleanup.pages_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
-    let Cleaned { articles, posts, seen, polls, events, deliveries, audit, .. } = cleaned;
-    cleaned.more = [articles, posts, seen, polls, events, deliveries, audit].into_iter().any(full);
+    let Cleaned { articles, posts, seen, polls, events, deliveries, audit, pages, .. } = cleaned;
+    cleaned.more = [articles, posts, seen, polls, events, deliveries, audit, pages].into_iter().any(full);
     Ok(cleaned)
 }
 
@@ -282,12 +291,16 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     touched += set_back(tx, now, ms(spread.now + spread.lease)).await?;
     touched += take_back_spread(tx, spread).await?;
     // A large prime strews neighbours over the whole span.
-    let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX).max(1);
     let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
-    query.push_bind(now).push(" + (source_id * 15485863) % ").push_bind(within);
+    query.push_bind(now).push(" + (source_id * 15485863) % ").push(own_stretch(spread));
     query.push(" WHERE next_poll_at > ").push_bind(ms(spread.now + spread.longest));
     if spread.overdue {
         query.push(" OR next_poll_at <= ").push_bind(now);
+    }
+    if spread.excused {
+        query.push(" OR (excused_by LIKE ").push_bind(format!("{}%", Down::ID_PREFIX));
+        query.push(" AND next_poll_at > ").push_bind(now);
+        query.push(" AND (hold_until IS NULL OR hold_until <= ").push_bind(now).push("))");
     }
     let count = query.build().execute(&mut **tx).await?.rows_affected();
     // Workers come and go, and most find nothing wrong: that is no reason to write every host.
@@ -297,6 +310,17 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     let mut query = Query::new(format!("UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL"));
     query.build().execute(&mut **tx).await?;
     Ok(count)
+}
+
+/// The milliseconds over which a source is spread: its own interval, within bounds.
+fn own_stretch(spread: &Spread) -> String {
+    let limit = |span: Span| i64::try_from(span.as_millis()).unwrap_or(i64::MAX).max(1);
+    let (default, within) = (limit(spread.interval.min(spread.within)), limit(spread.within));
+    format!(
+        "(SELECT CASE WHEN s.poll_interval_minutes > {within} / 60000 THEN {within} \
+         WHEN s.poll_interval_minutes > 0 THEN s.poll_interval_minutes * 60000 ELSE {default} END \
+         FROM sources s WHERE s.id = source_state.source_id)"
+    )
 }
 
 /// What was polled later than `ahead` was timed by a clock that was ahead of this one, by more than clocks of several
@@ -312,9 +336,11 @@ async fn set_back(tx: &mut Tx, now: i64, ahead: i64) -> sqlx::Result<u64> {
     let mut query = Query::new("UPDATE article_work SET next_try_at = ");
     query
         .push_bind(now)
-        .push(" WHERE created_at > ")
+        .push(" WHERE (created_at > ")
         .push_bind(ahead)
-        .push(" AND next_try_at > ")
+        .push(" OR failed_at > ")
+        .push_bind(ahead)
+        .push(") AND next_try_at > ")
         .push_bind(now);
     Ok(touched + query.build().execute(&mut **tx).await?.rows_affected())
 }
@@ -327,10 +353,9 @@ async fn take_back_spread(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     let last: Option<i64> = row.and_then(|row| row.get::<String, _>(0).parse().ok());
     let mut touched = 0;
     if let Some(last) = last.filter(|last| *last > now) {
-        let within = i64::try_from(spread.within.as_millis()).unwrap_or(i64::MAX);
         let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - ");
         query.push_bind(last.saturating_sub(now)).push(" WHERE next_poll_at >= ").push_bind(last);
-        query.push(" AND next_poll_at <= ").push_bind(last.saturating_add(within));
+        query.push(" AND next_poll_at <= ").push_bind(last).push(" + ").push(own_stretch(spread));
         touched = query.build().execute(&mut **tx).await?.rows_affected();
     }
     if spread.overdue || last.is_some_and(|last| last > now) {

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
+use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -30,6 +31,9 @@ struct Alive {
 #[schema(as = Readiness)]
 struct Shown {
     ready: bool,
+    /// Since when there is a local network outage, in which nothing is polled but probes; null: there is none.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    network_outage_since: Option<Time>,
     checks: Vec<ShownCheck>,
 }
 
@@ -54,15 +58,16 @@ async fn alive() -> Json<Alive> {
     Json(Alive { status: "alive", version: env!("CARGO_PKG_VERSION") })
 }
 
-/// Whether it can do its work: the database answers, and the scheduler is alive.
+/// Whether it can do its work: the database answers, the scheduler is alive, and there is no local network outage.
 #[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, body = Shown),
     (status = 503, body = Shown, description = "Something is wrong; the checks say what"),
 ))]
 async fn ready(State(web): State<Web>) -> (StatusCode, Json<Shown>) {
-    let Readiness { ready, checks } = web.service.readiness().await;
+    let Readiness { ready, network_outage_since, checks } = web.service.readiness().await;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Shown { ready, checks: checks.into_iter().map(ShownCheck::from).collect() }))
+    let checks = checks.into_iter().map(ShownCheck::from).collect();
+    (status, Json(Shown { ready, network_outage_since, checks }))
 }
 
 /// What is counted and measured, for Prometheus.

@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::config::secret::Secret;
-use crate::service::{Granted, Login};
+use crate::service::{Granted, LoggedIn, Login};
 use crate::web::Web;
 use crate::web::auth::As;
 use crate::web::connections::ClientAddress;
@@ -28,8 +28,16 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
 #[derive(Deserialize, ToSchema)]
 #[serde(untagged)]
 enum LoginRequest {
-    Password { name: String, password: String },
-    Link { code: String },
+    Password {
+        name: String,
+        password: String,
+        /// `device` of an earlier login with this name: wrong guesses by strangers do not hold it up.
+        #[serde(default)]
+        device: Option<String>,
+    },
+    Link {
+        code: String,
+    },
 }
 
 /// An access token, shown this once.
@@ -51,26 +59,40 @@ impl From<Granted> for AccessToken {
     }
 }
 
+/// An access token, shown this once.
+#[derive(Serialize, ToSchema)]
+struct LoginResponse {
+    #[serde(flatten)]
+    token: AccessToken,
+    /// Send it as `device` with the next login: it lets nobody in, but strangers' guesses do not hold it up.
+    device: String,
+}
+
 /// Log in.
 #[utoipa::path(post, path = "/login", tag = "access", request_body = LoginRequest, security(()), responses(
-    (status = 200, body = AccessToken, description = "Good for twelve hours"),
+    (status = 200, body = LoginResponse, description = "Good for twelve hours"),
     (status = 401, description = "Wrong name, password or code"),
     (status = 422, description = "Not a login"),
+    (status = 429, description = "Too many guesses for this name or from this address; see Retry-After"),
+    (status = 503, description = "Too many logins are under way; see Retry-After"),
 ))]
 async fn log_in(
     State(web): State<Web>,
     client: Option<Extension<ClientAddress>>,
     Json(login): Json<LoginRequest>,
-) -> Result<Json<AccessToken>, Problem> {
+) -> Result<Json<LoginResponse>, Problem> {
     let login = match login {
-        LoginRequest::Password { name, password } => {
-            Login::Password { name, password: Secret::new(password) }
-        }
+        LoginRequest::Password { name, password, device } => Login::Password {
+            name,
+            password: Secret::new(password),
+            address: client.map(|Extension(ClientAddress(address))| address),
+            device: device.map(Secret::new),
+        },
         LoginRequest::Link { code } => Login::Link(Secret::new(code)),
     };
     let address = client.map(|Extension(ClientAddress(address))| address);
-    let (_, granted) = web.service.log_in_from(address, login, SESSION).await?;
-    Ok(Json(granted.into()))
+    let LoggedIn { granted, device, .. } = web.service.log_in_from(address, login, SESSION).await?;
+    Ok(Json(LoginResponse { token: granted.into(), device: device.expose().to_owned() }))
 }
 
 /// Log out: the token that is sent ends.

@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use gleaner_core::follow::PageState;
 use gleaner_core::health::Status;
 use gleaner_core::identity::Skipped;
 use gleaner_core::time::Time;
@@ -12,7 +13,7 @@ use utoipa_axum::routes;
 
 use super::source_types::{Shown, StatusName};
 use super::sources::tagged;
-use crate::service::{Explanation, Poll, PollRequest, PolledNow};
+use crate::service::{BULK, Explanation, Poll, PollRequest, PolledNow, ServiceError, WaitingPage};
 use crate::web::auth::As;
 use crate::web::json::{Json, Path, Query};
 use crate::web::params::Params;
@@ -25,6 +26,9 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
         .routes(routes!(feed_enable))
         .routes(routes!(explain))
         .routes(routes!(polls))
+        .routes(routes!(pages))
+        .routes(routes!(retry_pages))
+        .routes(routes!(latest_polls))
 }
 
 /// How to poll.
@@ -68,8 +72,17 @@ struct ShownPoll {
     status_code: Option<u16>,
     duration_ms: u64,
     bytes: u64,
+    /// Posts that were new; those that came from its article pages are counted as they come.
     new_posts: i64,
     updated_posts: i64,
+    /// Article pages that it queued.
+    pages: i64,
+    /// How many of them were fetched.
+    pages_fetched: i64,
+    /// How many of them failed and are tried again.
+    pages_failed: i64,
+    /// How many of them were given up.
+    pages_given_up: i64,
     /// How many entries were skipped, by reason.
     #[schema(value_type = Object)]
     skipped: Skipped,
@@ -79,11 +92,13 @@ struct ShownPoll {
     rule: Option<String>,
     /// Why the failure does not count against the source: `incident` (its host failed as a whole), `own_network`.
     excused: Option<&'static str>,
+    /// The id of that host incident or network outage.
+    excused_by: Option<String>,
 }
 
 impl ShownPoll {
     fn of(source_id: i64, poll: Poll) -> Self {
-        let Poll { id, first_at, count, new_posts, updated_posts, record } = poll;
+        let Poll { id, first_at, count, new_posts, updated_posts, pages, record } = poll;
         let kind = record.error.as_ref().map(|(kind, _)| *kind);
         Self {
             id,
@@ -100,10 +115,15 @@ impl ShownPoll {
             bytes: record.bytes,
             new_posts,
             updated_posts,
+            pages: pages.queued,
+            pages_fetched: pages.fetched,
+            pages_failed: pages.failed,
+            pages_given_up: pages.given_up,
             skipped: record.skipped,
             note: record.note,
             rule: record.rule,
             excused: record.excused.map(|excuse| excuse.name()),
+            excused_by: record.excused_by,
         }
     }
 }
@@ -201,6 +221,39 @@ async fn explain(whoever: As, Path(id): Path<i64>) -> Result<Json<ShownExplanati
     Ok(Json(whoever.by().explain(id).await?.into()))
 }
 
+/// Which sources.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LatestPollsRequest {
+    /// At most 1000.
+    #[schema(max_items = 1000)]
+    ids: Vec<i64>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct LatestPollsResponse {
+    items: Vec<ShownPoll>,
+}
+
+/// The latest poll of each of many sources, to follow polls that were asked for in bulk. Sources that were never polled,
+/// and those that do not exist, are left out.
+#[utoipa::path(post, path = "/sources/latest-polls", tag = "sources", request_body = LatestPollsRequest, responses(
+    (status = 200, body = LatestPollsResponse),
+    (status = 422, description = "Not valid"),
+))]
+async fn latest_polls(
+    whoever: As,
+    Json(request): Json<LatestPollsRequest>,
+) -> Result<Json<LatestPollsResponse>, Problem> {
+    if request.ids.len() > BULK as usize {
+        return Err(ServiceError::invalid("ids", format!("at most {BULK} at once")).into());
+    }
+    let mut polls: Vec<(i64, Poll)> = whoever.by().latest_polls(&request.ids).await?.into_iter().collect();
+    polls.sort_by_key(|(source_id, _)| *source_id);
+    let items = polls.into_iter().map(|(source_id, poll)| ShownPoll::of(source_id, poll)).collect();
+    Ok(Json(LatestPollsResponse { items }))
+}
+
 /// List a source's polls, newest first.
 #[utoipa::path(get, path = "/sources/{id}/polls", tag = "sources", params(("id" = i64, Path), Limit), responses(
     (status = 200, body = Page<ShownPoll>),
@@ -215,4 +268,102 @@ async fn polls(
     params.done()?;
     let polls = whoever.by().polls(id, limit.cursor, limit.count() + 1).await?;
     Ok(Json(Page::of(polls, &limit, |poll| poll.id, |poll| ShownPoll::of(id, poll))))
+}
+
+/// An article page that waits, failed or was given up.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WaitingPage)]
+struct WaitingPageResponse {
+    id: i64,
+    source_id: i64,
+    url: String,
+    #[schema(value_type = PageStateName)]
+    state: &'static str,
+    /// How often it was tried.
+    tries: i64,
+    /// Why the latest try failed.
+    error: Option<String>,
+    /// When the latest try failed.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    failed_at: Option<Time>,
+    /// When it is tried next; null: it was given up.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    next_try_at: Option<Time>,
+    /// When it was queued.
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Time,
+}
+
+impl WaitingPageResponse {
+    fn of(source_id: i64, page: WaitingPage) -> Self {
+        let WaitingPage { id, url, state, tries, error, failed_at, next_try_at, created_at } = page;
+        let state = state.name();
+        Self { id, source_id, url, state, tries, error, failed_at, next_try_at, created_at }
+    }
+}
+
+/// Where an article page stands.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+enum PageStateName {
+    /// It has not failed yet.
+    Waiting,
+    /// It has failed, and is tried again.
+    Failed,
+    /// It has failed too often; only a person retries it.
+    GivenUp,
+}
+
+/// Which pages.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "it stands for what is read one by one, so that all that is wrong is told")]
+struct WhichPages {
+    /// Of this state.
+    #[param(inline)]
+    state: Option<PageStateName>,
+}
+
+fn page_state(name: &str) -> Result<PageState, String> {
+    let found = PageState::ALL.into_iter().find(|state| state.name() == name);
+    found.ok_or_else(|| {
+        let (shown, names) = (name.chars().take(60).collect::<String>(), PageState::ALL.map(PageState::name));
+        format!("there is no state '{shown}'; there are {}", names.join(", "))
+    })
+}
+
+/// List a source's article pages that wait, failed or were given up.
+#[utoipa::path(get, path = "/sources/{id}/pages", tag = "sources", params(("id" = i64, Path), WhichPages, Limit),
+    responses(
+    (status = 200, body = Page<WaitingPageResponse>),
+    (status = 404, description = "There is no such source"),
+))]
+async fn pages(
+    whoever: As,
+    Path(id): Path<i64>,
+    mut params: Params,
+) -> Result<Json<Page<WaitingPageResponse>>, Problem> {
+    let (limit, state) = (params.limit(), params.one("state", page_state));
+    params.done()?;
+    let pages = whoever.by().waiting_pages(id, state, limit.cursor, limit.count() + 1).await?;
+    Ok(Json(Page::of(pages, &limit, |page| page.id, |page| WaitingPageResponse::of(id, page))))
+}
+
+/// How many pages are retried.
+#[derive(Serialize, ToSchema)]
+struct RetriedPages {
+    source_id: i64,
+    /// How many pages were given up before and are due now.
+    retried: u64,
+}
+
+/// Retry the article pages of a source that were given up.
+#[utoipa::path(post, path = "/sources/{id}/pages/retry", tag = "sources", params(("id" = i64, Path)), responses(
+    (status = 200, body = RetriedPages),
+    (status = 404, description = "There is no such source"),
+))]
+async fn retry_pages(whoever: As, Path(id): Path<i64>) -> Result<Json<RetriedPages>, Problem> {
+    let retried = whoever.by().retry_pages(id).await?;
+    Ok(Json(RetriedPages { source_id: id, retried }))
 }

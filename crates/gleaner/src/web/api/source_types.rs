@@ -1,14 +1,15 @@
 //! How sources look in the API.
 
+use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Proposal;
 use gleaner_core::health::Status;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::service::{Listed, Source, SourceFilter, Text};
+use crate::service::{Listed, SameUrl, Source, SourceFilter, Text};
 use crate::web::params::Params;
 use crate::web::written::written;
 use crate::web::{Limit, Problem};
@@ -38,10 +39,14 @@ written! {
         #[schema(value_type = Option<String>)]
         ignore_selector: Option<Text<'a>>,
         full_content: bool,
-        backfill: bool,
+        /// Existing entries that the first poll stores: `false` (none), `true` (all) or `"recent"`.
+        backfill: BackfillResponse,
         /// Its own policy; null: the default one.
         #[schema(value_type = Option<String>)]
         policy: Option<Text<'a>>,
+        /// Which of its entries are duplicates; null: as config says.
+        #[schema(value_type = Option<DuplicatesRule>)]
+        duplicates: Option<Duplicates>,
         consecutive_failures: u32,
         /// `transient` or `permanent`.
         last_failure_type: Option<&'static str>,
@@ -50,6 +55,8 @@ written! {
         last_status_code: Option<u16>,
         #[schema(value_type = Option<String>, format = DateTime)]
         failing_since: Option<Time>,
+        /// The host incident or network outage because of which the latest failure does not count; null: it counts.
+        excused_by: Option<String>,
         disabled_reason: Option<String>,
         #[schema(value_type = Option<String>, format = DateTime)]
         quarantined_at: Option<Time>,
@@ -73,8 +80,38 @@ written! {
         version: i64,
         /// What seems to be wrong with it, though it answers; null: nothing.
         suspect: Option<Suspect>,
-        /// Of a dead feed: what its site advertises in its place, to be used by a person; null: nothing is known.
+        /// Another URL, to be used by a person: what a dead feed's site advertises, or where a source with credentials is
+        /// redirected for good; null: nothing is known.
         proposal: Option<ShownProposal>,
+        /// Article pages that were not fetched yet.
+        pages_waiting: i64,
+        /// Article pages that failed and are tried again.
+        pages_failed: i64,
+        /// Article pages that were given up.
+        pages_given_up: i64,
+    }
+}
+
+/// A source that was added.
+#[derive(Serialize, ToSchema)]
+pub(super) struct CreatedSource {
+    #[serde(flatten)]
+    pub(super) source: Shown<'static>,
+    /// Sources with the same URL in other collections: each is polled for itself. Delete one where one is enough.
+    pub(super) also_in: Vec<SameUrlResponse>,
+}
+
+/// A source with the same URL in another collection.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SameUrlResponse {
+    source_id: i64,
+    collection_id: i64,
+    collection: String,
+}
+
+impl From<SameUrl> for SameUrlResponse {
+    fn from(SameUrl { source_id, collection_id, collection }: SameUrl) -> Self {
+        Self { source_id, collection_id, collection }
     }
 }
 
@@ -96,13 +133,15 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
             article_selector: source.article_selector,
             ignore_selector: source.ignore_selector,
             full_content: source.full_content,
-            backfill: source.backfill,
+            backfill: source.backfill.into(),
             policy: source.policy,
+            duplicates: source.duplicates,
             consecutive_failures: row.as_ref().map_or(0, |row| row.count),
             last_failure_type: row.as_ref().map(|row| row.class().name()),
             last_error_type: row.as_ref().map(|row| row.kind.name()),
             last_status_code: row.as_ref().and_then(|row| row.status),
             failing_since: row.as_ref().map(|row| row.since),
+            excused_by: row.as_ref().and_then(|row| row.excused_by.clone()),
             last_error: row.map(|row| row.message),
             disabled_reason: health.disabled.and_then(|disabled| disabled.reason),
             quarantined_at: held.as_ref().map(|held| held.at),
@@ -117,6 +156,9 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
             version: source.version,
             suspect: source.suspect.map(Suspect::from),
             proposal: source.elsewhere.and_then(|elsewhere| elsewhere.proposal).map(ShownProposal::from),
+            pages_waiting: source.pages_waiting,
+            pages_failed: source.pages_failed,
+            pages_given_up: source.pages_given_up,
         }
     }
 }
@@ -151,6 +193,51 @@ fn interval(interval: Interval) -> Option<Every> {
     }
 }
 
+/// Existing entries that the first poll stores: all or none, or `"recent"`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Backfill)]
+#[serde(untagged)]
+pub(super) enum BackfillResponse {
+    All(bool),
+    Recent(Recent),
+}
+
+/// Up to 10 of the newest within the maximum age.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Recent {
+    Recent,
+}
+
+impl From<Backfill> for BackfillResponse {
+    fn from(backfill: Backfill) -> Self {
+        match backfill {
+            Backfill::None => Self::All(false),
+            Backfill::Recent => Self::Recent(Recent::Recent),
+            Backfill::All => Self::All(true),
+        }
+    }
+}
+
+/// Existing entries that the first poll stores: all or none, or by name.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
+pub(super) enum BackfillRequest {
+    All(bool),
+    Named(BackfillName),
+}
+
+/// Existing entries that the first poll stores.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+pub(super) enum BackfillName {
+    None,
+    Recent,
+    All,
+}
+
 /// What seems to be wrong with a source, though it answers. It is polled as ever, and nothing is held against it.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Suspect {
@@ -168,7 +255,7 @@ impl From<Suspected> for Suspect {
     }
 }
 
-/// What a dead feed's site advertises in its place. `PATCH` the source with this `url` to use it.
+/// Another URL for a source. `PATCH` the source with this `url` to use it.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Proposal)]
 pub(super) struct ShownProposal {
@@ -178,11 +265,14 @@ pub(super) struct ShownProposal {
     /// When it was first seen.
     #[schema(value_type = String, format = DateTime)]
     since: Time,
+    /// `advertised`: a dead feed's site names it. `redirected`: the source is redirected there for good, and has
+    /// credentials, which are for its own origin only.
+    reason: &'static str,
 }
 
 impl From<Proposal> for ShownProposal {
-    fn from(Proposal { url, title, since }: Proposal) -> Self {
-        Self { url, title, since }
+    fn from(Proposal { url, title, since, reason }: Proposal) -> Self {
+        Self { url, title, since, reason: reason.name() }
     }
 }
 
@@ -203,6 +293,10 @@ pub(super) enum SuspectReason {
     Parked,
     /// A page where there was a feed.
     BecameHtml,
+    /// The latest ten article pages all failed.
+    PagesFailing,
+    /// Documents that end early, one after another.
+    EndsEarly,
 }
 
 /// What a source's health amounts to.
@@ -213,6 +307,7 @@ pub(super) enum StatusName {
     Disabled,
     Quarantined,
     Failing,
+    Pending,
     Healthy,
 }
 
@@ -228,6 +323,16 @@ pub(super) enum KindName {
     Watchlist,
     X,
     Twitter,
+}
+
+/// Which entries of a source are duplicates: copies of an entry (the same title, text and date), or whatever has the text of
+/// another.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+pub(super) enum DuplicatesRule {
+    Entry,
+    Content,
 }
 
 /// What a source is asked with: it is encrypted, sent to the source's own origin only, and never shown.
@@ -273,9 +378,12 @@ pub(super) struct Fields {
     /// CSS; what of a website always changes and is left out.
     ignore_selector: Option<String>,
     full_content: Option<bool>,
-    backfill: Option<bool>,
+    /// Existing entries that the first poll stores: `false` or `"none"`, `"recent"` (up to 10), `true` or `"all"`.
+    backfill: Option<BackfillRequest>,
     ignore_robots: Option<bool>,
     policy: Option<String>,
+    /// Which entries are duplicates and not stored; null: as config says.
+    duplicates: Option<DuplicatesRule>,
     enabled: Option<bool>,
     credential: Option<SourceCredential>,
 }

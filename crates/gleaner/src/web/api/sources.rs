@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::source_types::{Fields, NewFields, Shown, Which, which};
+use super::source_types::{CreatedSource, Fields, NewFields, SameUrlResponse, Shown, Which, which};
 use crate::service::{Checks, Listed, Source, SourceFields};
 use crate::web::auth::As;
 use crate::web::json::{Json, Path};
@@ -58,9 +58,9 @@ async fn list(whoever: As, params: Params) -> Result<Response, Problem> {
     Ok(page.answer())
 }
 
-/// Add a source. It is polled at once.
+/// Add a source. It is polled at once. `also_in` names sources with the same URL in other collections.
 #[utoipa::path(post, path = "/sources", tag = "sources", request_body = NewFields, responses(
-    (status = 201, body = Shown),
+    (status = 201, body = CreatedSource),
     (status = 409, description = "The collection has that URL already; `id` says under which id"),
     (status = 422, description = "Not valid; `errors` names every field that is wrong"),
 ))]
@@ -68,8 +68,16 @@ async fn create(whoever: As, Json(body): Json<Map<String, Value>>) -> Result<Res
     let mut checks = Checks::default();
     let fields = SourceFields::read(&body, &mut checks);
     let source = whoever.by().create_source(&fields, checks).await?;
-    let location = format!("/api/v1/sources/{}", source.id);
-    Ok((StatusCode::CREATED, [(LOCATION, location)], tagged(source)).into_response())
+    let also_in = also_in(&whoever, &source).await?;
+    let (location, tag) = (format!("/api/v1/sources/{}", source.id), format!("\"{}\"", source.version));
+    let created = CreatedSource { source: source.into(), also_in };
+    Ok((StatusCode::CREATED, [(LOCATION, location), (ETAG, tag)], Json(created)).into_response())
+}
+
+/// Sources with the same URL in other collections.
+pub(super) async fn also_in(whoever: &As, source: &Source) -> Result<Vec<SameUrlResponse>, Problem> {
+    let found = whoever.by().sources_with_url(&source.settings.url).await?;
+    Ok(found.into_iter().filter(|other| other.source_id != source.id).map(SameUrlResponse::from).collect())
 }
 
 /// Read a source. Its `ETag` changes with every edit, and not with polls.

@@ -2,24 +2,22 @@
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
+use axum::extract::{FromRequest as _, Request, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use gleaner_core::backfill::UnknownBackfill;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::service::{Format, Imported, Line, ListOptions, MAX_LIST_BYTES, ServiceError};
+use crate::service::{Backfill, FIRST_POLLS_WITHIN, Format, Imported, Line, ListOptions, ServiceError};
 use crate::web::auth::As;
 use crate::web::json::{Json, Query};
 use crate::web::{Problem, Web};
 
 pub(super) fn routes() -> OpenApiRouter<Web> {
-    OpenApiRouter::new()
-        .routes(routes!(import))
-        .layer(DefaultBodyLimit::max(MAX_LIST_BYTES))
-        .routes(routes!(export))
+    OpenApiRouter::new().routes(routes!(import)).routes(routes!(export))
 }
 
 /// Which list, and where it goes or comes from.
@@ -31,9 +29,20 @@ struct Which {
     format: Option<String>,
     /// Only this collection; where a list is imported, all into this one.
     collection_id: Option<i64>,
+    /// Of an import: existing entries that first polls store, where the list does not say it of a source: `none` (the
+    /// default), `recent` (up to 10 of the newest within the maximum age) or `all`.
+    backfill: Option<String>,
 }
 
 impl Which {
+    fn backfill(&self) -> Result<Backfill, ServiceError> {
+        let backfill = self.backfill.as_deref().map(str::parse).transpose();
+        let backfill = backfill.map_err(|unknown: UnknownBackfill| {
+            ServiceError::invalid("backfill", format!("backfill: {unknown}"))
+        });
+        Ok(backfill?.unwrap_or_default())
+    }
+
     fn format(&self) -> Result<Option<Format>, ServiceError> {
         let format = self.format.as_deref().map(str::parse).transpose();
         format.map_err(|why: String| ServiceError::invalid("format", why))
@@ -60,6 +69,10 @@ struct ShownImport {
     bad: u64,
     /// Collections that were made.
     collections: u64,
+    /// Existing entries that first polls store: `none`, `recent` or `all`.
+    backfill: &'static str,
+    /// First polls are spread over this time.
+    first_polls_within_seconds: u64,
     /// What was not added, and why; the first 10,000.
     report: Vec<ShownLine>,
 }
@@ -80,9 +93,17 @@ struct ShownLine {
 }
 
 impl From<Imported> for ShownImport {
-    fn from(Imported { added, duplicates, bad, collections, report }: Imported) -> Self {
+    fn from(Imported { added, duplicates, bad, collections, backfill, report }: Imported) -> Self {
         let line = |Line { line, url, outcome, message, id }| ShownLine { line, url, outcome, message, id };
-        Self { added, duplicates, bad, collections, report: report.into_iter().map(line).collect() }
+        Self {
+            added,
+            duplicates,
+            bad,
+            collections,
+            backfill: backfill.name(),
+            first_polls_within_seconds: FIRST_POLLS_WITHIN.as_millis() / 1000,
+            report: report.into_iter().map(line).collect(),
+        }
     }
 }
 
@@ -90,7 +111,7 @@ impl From<Imported> for ShownImport {
 ///
 /// The body is the file, of up to 50 MB; or, as `application/json`, where to fetch it: `{"url": "https://…"}`. What is
 /// good is kept, in batches; what is not is told line by line. Importing again skips what is there. Folders become
-/// collections.
+/// collections. First polls are spread over 5 minutes; `backfill` says what they store of what is there already.
 #[utoipa::path(post, path = "/import", tag = "sources", params(Which), request_body(content(
     (Value = "text/x-opml"), (Value = "application/x-ndjson"), (Elsewhere = "application/json"),
 )), responses(
@@ -106,22 +127,22 @@ async fn import(
 ) -> Result<Json<ShownImport>, Problem> {
     let kind = request.headers().get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec()).unwrap_or_default();
     let format = which.format()?;
-    let collection_id = which.collection_id;
+    let (collection_id, backfill) = (which.collection_id, which.backfill()?);
     let imported = if kind.to_ascii_lowercase().starts_with(b"application/json") {
         let Json(Elsewhere { url }) = Json::from_request(request, &web).await?;
-        let options = ListOptions { format, collection_id, ..ListOptions::default() };
+        let options = ListOptions { format, collection_id, backfill, ..ListOptions::default() };
         whoever.by().import_from(&url, options).await?
     } else {
-        let body = Bytes::from_request(request, &web).await.map_err(too_large)?;
-        let options = ListOptions { format, collection_id, content_type: kind };
+        let body = Bytes::from_request(request, &web).await.map_err(not_read)?;
+        let options = ListOptions { format, collection_id, backfill, content_type: kind };
         whoever.by().import(body.into(), options).await?
     };
     Ok(Json(imported.into()))
 }
 
-fn too_large(rejection: BytesRejection) -> Problem {
-    let detail = format!("the list cannot be read: {}; 50 MB are the most", rejection.body_text());
-    Problem::new(rejection.status(), "too_large", "It is too large", detail)
+fn not_read(rejection: BytesRejection) -> Problem {
+    let detail = format!("the list cannot be read: {}", rejection.body_text());
+    Problem::new(rejection.status(), "not_read", "The body cannot be read", detail)
 }
 
 /// Export sources as a list that can be imported, here or elsewhere. Credentials are not in it.

@@ -5,13 +5,14 @@ use askama::Template;
 use axum::extract::{Form, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use gleaner_core::backfill::Backfill;
 use gleaner_core::source::Kind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::form::Sent;
 use super::{Oops, Page, Shell, Visit, session, words};
-use crate::service::{Checks, Collection, Offer, ServiceError, SourceFields, StoreError, Wrong};
+use crate::service::{Checks, Collection, Offer, SameUrl, ServiceError, SourceFields, StoreError, Wrong};
 
 /// So many offers of a form are read.
 const MOST_OFFERS: usize = 50;
@@ -38,11 +39,14 @@ struct Found {
     name: String,
     collection_id: i64,
     interval: String,
-    backfill: bool,
+    /// The name of a [`Backfill`].
+    backfill: String,
     full_content: bool,
     wrongs: Vec<Wrong>,
     /// The collection has it already, as this source.
     exists: Option<i64>,
+    /// Other collections have it.
+    also_in: Vec<SameUrl>,
 }
 
 impl Found {
@@ -110,7 +114,7 @@ pub(super) async fn look(visit: Visit, Form(sent): Form<Sent>) -> Result<Respons
     let found = Found {
         name,
         collection_id: usual.map_or(0, |one| one.id),
-        backfill: true,
+        backfill: Backfill::All.name().to_owned(),
         offers: look.offers,
         notes: look.notes,
         ..Found::default()
@@ -128,6 +132,15 @@ pub(super) async fn save(visit: Visit, Form(sent): Form<Sent>) -> Result<Respons
     let given_title = found.offers.first().and_then(|first| first.title.as_deref()).unwrap_or_default();
     if found.choice > 0 && found.name == given_title {
         found.name = offer.title.clone().unwrap_or_default();
+    }
+    let also_in = match sent.contains_key("also") {
+        true => Vec::new(),
+        false => visit.by().sources_with_url(&offer.url).await?,
+    };
+    let is_here = also_in.iter().any(|other| other.collection_id == found.collection_id);
+    if !also_in.is_empty() && !is_here {
+        let page = form(&visit, sent.get("url").cloned().unwrap_or_default()).await?;
+        return Ok(Page(AddPage { found: Some(Found { also_in, ..found }), ..page }).into_response());
     }
     let (fields, checks) = fields(&found, offer);
     let (status, wrongs, exists) = match visit.by().create_source(&fields, checks).await {
@@ -151,7 +164,8 @@ fn chosen(sent: &Sent) -> Found {
         let (kind, url) = (sent.get(&format!("kind_{n}"))?, sent.get(&format!("url_{n}"))?);
         let title = Some(text(&format!("title_{n}"))).filter(|title| !title.is_empty());
         let (url, entries, notes) = (url.clone(), Vec::new(), Vec::new());
-        Some(Offer { kind: kind.parse().ok()?, url, title, entries, total: 0, is_read: false, notes })
+        let kind = kind.parse().ok()?;
+        Some(Offer { kind, url, title, entries, total: 0, stored: 0, is_read: false, notes })
     };
     Found {
         offers: (0..MOST_OFFERS).map_while(offer).collect(),
@@ -159,7 +173,7 @@ fn chosen(sent: &Sent) -> Found {
         name: text("name"),
         collection_id: text("collection_id").parse().unwrap_or(0),
         interval: text("poll_interval_minutes"),
-        backfill: sent.contains_key("backfill"),
+        backfill: Some(text("backfill")).filter(|name| !name.is_empty()).unwrap_or_else(|| "none".to_owned()),
         full_content: sent.contains_key("full_content"),
         ..Found::default()
     }
@@ -176,7 +190,7 @@ fn fields(found: &Found, offer: &Offer) -> (SourceFields, Checks) {
         ("name", found.name.clone().into()),
         ("collection_id", found.collection_id.into()),
         ("poll_interval_minutes", interval),
-        ("backfill", found.backfill.into()),
+        ("backfill", found.backfill.clone().into()),
         ("full_content", (found.full_content && offer.kind == Kind::Feed).into()),
     ]
     .map(|(name, value)| (name.to_owned(), value))

@@ -1,10 +1,14 @@
 //! Styles, scripts and pictures, compiled in. Their address changes with their content, so browsers keep them for ever.
 
+use std::io::Write as _;
 use std::sync::OnceLock;
 
 use axum::extract::Path;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use axum::response::{IntoResponse as _, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Oops;
@@ -13,11 +17,28 @@ struct Asset {
     name: &'static str,
     kind: &'static str,
     bytes: &'static [u8],
+    /// The same compressed, from the first time on that somebody wants it so.
+    gzip: OnceLock<Vec<u8>>,
+}
+
+impl Asset {
+    fn gzip(&'static self) -> &'static [u8] {
+        self.gzip.get_or_init(|| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+            // Into memory: this cannot fail, and if it did the asset would be empty at once and for all to see.
+            encoder.write_all(self.bytes).and_then(|()| encoder.finish()).unwrap_or_default()
+        })
+    }
 }
 
 macro_rules! asset {
     ($name:literal, $kind:literal) => {
-        Asset { name: $name, kind: $kind, bytes: include_bytes!(concat!("../../../static/", $name)) }
+        Asset {
+            name: $name,
+            kind: $kind,
+            bytes: include_bytes!(concat!("../../../static/", $name)),
+            gzip: OnceLock::new(),
+        }
     };
 }
 
@@ -41,13 +62,20 @@ pub(super) fn address(name: &str) -> String {
 }
 
 /// One of them.
-pub(super) async fn file(Path(name): Path<String>) -> Response {
-    match ASSETS.iter().find(|asset| asset.name == name) {
-        Some(asset) => {
-            let headers =
-                [(CONTENT_TYPE, asset.kind), (CACHE_CONTROL, "public, max-age=31536000, immutable")];
-            (headers, asset.bytes).into_response()
-        }
-        None => Oops::missing(&format!("/assets/{name}")).into_response(),
+pub(super) async fn file(headers: HeaderMap, Path(name): Path<String>) -> Response {
+    let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
+        return Oops::missing(&format!("/assets/{name}")).into_response();
+    };
+    let accepts = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut accepts = accepts.split(',').map(|one| one.trim().to_ascii_lowercase().replace(' ', ""));
+    let accepts_gzip = accepts.any(|one| one.starts_with("gzip") && !one.ends_with("q=0"));
+    let kept = [
+        (CONTENT_TYPE, asset.kind),
+        (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+        (VARY, "accept-encoding"),
+    ];
+    if accepts_gzip {
+        return (kept, [(CONTENT_ENCODING, "gzip")], asset.gzip()).into_response();
     }
+    (kept, asset.bytes).into_response()
 }

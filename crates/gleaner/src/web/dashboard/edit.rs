@@ -33,6 +33,7 @@ struct EditPage {
 struct Usual {
     interval: String,
     policy: String,
+    duplicates: &'static str,
 }
 
 /// What somebody else changed.
@@ -104,6 +105,7 @@ async fn form(visit: &Visit, source: Source, values: Values) -> Result<EditPage,
     let usual = Usual {
         interval: config.source.poll_interval.as_mins().to_string(),
         policy: config.policy(None).name.clone(),
+        duplicates: config.source.duplicates.name(),
     };
     Ok(EditPage {
         shell: visit.shell("sources"),

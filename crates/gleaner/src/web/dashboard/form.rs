@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::service::{Checks, Source, SourceFields};
 
 /// All fields with what people call them.
-pub(super) const FIELDS: [(&str, &str); 13] = [
+pub(super) const FIELDS: [(&str, &str); 14] = [
     ("url", "URL"),
     ("kind", "Kind"),
     ("name", "Name"),
@@ -19,13 +19,14 @@ pub(super) const FIELDS: [(&str, &str); 13] = [
     ("article_selector", "Article selector"),
     ("ignore_selector", "Ignore selector"),
     ("policy", "Policy"),
+    ("duplicates", "Duplicates"),
     ("full_content", "Full content"),
-    ("backfill", "Old entries at the first poll"),
+    ("backfill", "Existing entries"),
     ("ignore_robots", "Do not ask robots.txt"),
     ("enabled", "Enabled"),
 ];
 /// Those that are set or not, and cannot be wrong.
-pub(super) const FLAGS: [&str; 4] = ["full_content", "backfill", "ignore_robots", "enabled"];
+pub(super) const FLAGS: [&str; 3] = ["full_content", "ignore_robots", "enabled"];
 
 /// What a browser sent.
 pub(super) type Sent = HashMap<String, String>;
@@ -56,8 +57,9 @@ impl Values {
             ("article_selector", text(&settings.article_selector)),
             ("ignore_selector", text(&settings.ignore_selector)),
             ("policy", text(&settings.policy)),
+            ("duplicates", settings.duplicates.map(|rule| rule.name().to_owned()).unwrap_or_default()),
             ("full_content", flag(settings.full_content)),
-            ("backfill", flag(settings.backfill)),
+            ("backfill", settings.backfill.name().to_owned()),
             ("ignore_robots", flag(settings.ignore_robots)),
             ("enabled", flag(source.health.disabled.is_none())),
         ];

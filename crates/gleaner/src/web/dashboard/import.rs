@@ -3,16 +3,19 @@
 use askama::Template;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, FromRequest as _, RawQuery, Request, State};
+use axum::extract::{FromRequest as _, RawQuery, Request, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+
+use gleaner_core::backfill::UnknownBackfill;
 
 use super::given::{Given, Named, sentence};
 use super::words::{count, grouped};
 use super::{Oops, Page, Shell, Visit};
 use crate::service::{
-    Collection, Format, ImportJob, Imported, Line, ListFrom, ListOptions, MAX_LIST_BYTES, ServiceError,
+    Backfill, Collection, FIRST_POLLS_WITHIN, Format, ImportJob, Imported, Line, ListFrom, ListOptions,
+    ServiceError,
 };
 use crate::web::{Problem, Web, api};
 
@@ -22,7 +25,6 @@ const LINES: usize = 500;
 pub(super) fn routes() -> Router<Web> {
     Router::new()
         .route("/import", get(page).post(begin))
-        .layer(DefaultBodyLimit::max(MAX_LIST_BYTES))
         .route("/import/{id}", get(job))
         .route("/import/{id}/report", get(report))
         .route("/export", get(export))
@@ -61,18 +63,26 @@ async fn begin(visit: Visit, State(web): State<Web>, request: Request) -> Result
     let name = parameter("name").unwrap_or_else(|| "a file".to_owned());
     let collection_id = parameter("collection").and_then(|id| id.parse().ok());
     let bytes = Bytes::from_request(request, &web).await.map_err(|rejection| {
-        let detail = format!("The file cannot be read: {}. 50 MB are the most.", rejection.body_text());
-        Problem::new(rejection.status(), "too_large", "It is too large", detail)
+        let detail = format!("The file cannot be read: {}.", rejection.body_text());
+        Problem::new(rejection.status(), "not_read", "The body cannot be read", detail)
     })?;
     // What a browser thinks that a file is says nothing about how it is written.
-    let options = ListOptions { collection_id, ..ListOptions::default() };
+    let backfill = backfill(parameter("backfill").as_deref())?;
+    let options = ListOptions { collection_id, backfill, ..ListOptions::default() };
     let id = web.service.begin_import(&visit.actor, &name, ListFrom::Bytes(bytes.into()), options).await?;
     Ok(Redirect::to(&format!("/import/{id}")).into_response())
+}
+
+/// Existing entries that first polls store; who imports a list wants to see something.
+fn backfill(name: Option<&str>) -> Result<Backfill, ServiceError> {
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(Backfill::Recent) };
+    name.parse().map_err(|unknown: UnknownBackfill| ServiceError::invalid("backfill", unknown.to_string()))
 }
 
 async fn begin_form(visit: &Visit, mut given: Given) -> Result<Response, Oops> {
     let options = ListOptions {
         collection_id: given.some("collection").and_then(|id| id.parse().ok()),
+        backfill: backfill(given.some("backfill"))?,
         ..ListOptions::default()
     };
     let (what, list) = match (given.some("url"), given.some("list")) {
@@ -113,6 +123,8 @@ struct Report {
     duplicates: String,
     bad: String,
     summary: String,
+    /// What first polls do.
+    outlook: String,
     lines: usize,
     bad_lines: Vec<Line>,
     duplicate_lines: Vec<Line>,
@@ -154,7 +166,7 @@ fn forgotten(error: ServiceError) -> Oops {
 }
 
 fn told(imported: Imported) -> Report {
-    let Imported { added, duplicates, bad, collections, report } = imported;
+    let Imported { added, duplicates, bad, collections, backfill, report } = imported;
     let lines = report.len();
     let (mut bad_lines, mut duplicate_lines): (Vec<Line>, Vec<Line>) =
         report.into_iter().partition(|line| line.outcome == "bad");
@@ -167,6 +179,14 @@ fn told(imported: Imported) -> Report {
     };
     Report {
         summary: format!("{} added{made}", count(added, "source")),
+        outlook: match added {
+            0 => String::new(),
+            _ => format!(
+                "First polls within {} minutes; they store {}.",
+                FIRST_POLLS_WITHIN.as_mins(),
+                backfill.description()
+            ),
+        },
         added: grouped(added),
         duplicates: grouped(duplicates),
         bad: grouped(bad),

@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::json;
 
-use super::Visit;
-use crate::service::Actor;
+use super::{Oops, Visit};
+use crate::service::{Actor, StreamPlace};
 use crate::web::Web;
 
 /// How often it looks whether something changed: pages are not renewed more often.
@@ -23,6 +23,7 @@ struct Follower {
     actor: Actor,
     pulse: u64,
     begun: bool,
+    _place: StreamPlace,
 }
 
 impl Follower {
@@ -54,12 +55,12 @@ impl Follower {
 }
 
 /// Follows what changes.
-pub(super) async fn follow(visit: Visit) -> Response {
-    let pulse = visit.web.service.pulse();
-    let follower = Follower { web: visit.web, actor: visit.actor, pulse, begun: false };
+pub(super) async fn follow(visit: Visit) -> Result<Response, Oops> {
+    let (place, pulse) = (visit.web.service.stream_place()?, visit.web.service.pulse());
+    let follower = Follower { web: visit.web, actor: visit.actor, pulse, begun: false, _place: place };
     let events = stream::unfold(follower, |mut follower| async {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
     });
-    ([("x-accel-buffering", "no")], Sse::new(events)).into_response()
+    Ok(([("x-accel-buffering", "no")], Sse::new(events)).into_response())
 }

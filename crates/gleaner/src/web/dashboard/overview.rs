@@ -15,6 +15,7 @@ use crate::service::{Activity, Overview, Post, Source, SourceName};
 pub(super) struct OverviewPage {
     shell: Shell,
     total: u64,
+    verdict: Verdict,
     /// What needs a person.
     needs: Vec<Need>,
     shares: Vec<Share>,
@@ -29,14 +30,16 @@ pub(super) struct OverviewPage {
 }
 
 impl OverviewPage {
-    fn headline(&self) -> String {
-        let things = count(self.needs.len() as u64, "thing");
-        format!("{things} {} you", if self.needs.len() == 1 { "needs" } else { "need" })
-    }
-
     fn sources(&self) -> String {
         count(self.total, "source")
     }
+}
+
+/// What the page says first.
+struct Verdict {
+    tone: &'static str,
+    headline: String,
+    text: &'static str,
 }
 
 /// Something that needs a person.
@@ -97,10 +100,12 @@ pub(super) async fn page(visit: Visit) -> Result<Page<OverviewPage>, Oops> {
     let ids: Vec<i64> = overview.posts.iter().map(|post| post.source_id).collect();
     let names = visit.by().source_names(&ids).await?;
     let suspects = Some(overview.suspects).filter(|count| *count > 0).map(grouped);
+    let outage = overview.readiness.network_outage_since.is_some();
     let Overview { counts, activity, changes, posts, .. } = overview;
     Ok(Page(OverviewPage {
         shell: visit.shell("overview"),
         total,
+        verdict: verdict(&counts, needs.len() as u64, outage),
         needs,
         shares: shares(&counts, total),
         suspects,
@@ -112,9 +117,41 @@ pub(super) async fn page(visit: Visit) -> Result<Page<OverviewPage>, Oops> {
     }))
 }
 
+/// All is right only where something was polled and nothing fails, whoever is to blame.
+fn verdict(counts: &[(Status, u64)], needs: u64, outage: bool) -> Verdict {
+    let of = |status: Status| counts.iter().find(|(one, _)| *one == status).map_or(0, |(_, count)| *count);
+    let failing = of(Status::Failing) + of(Status::Quarantined);
+    let verdict = |tone, headline: String, text| Verdict { tone, headline, text };
+    let is_or_are = |count: u64| if count == 1 { "is" } else { "are" };
+    if needs > 0 {
+        let need = if needs == 1 { "needs" } else { "need" };
+        verdict("bad", format!("{} {need} you", count(needs, "thing")), "")
+    } else if outage {
+        verdict("bad", "The local network is down".to_owned(), "Polling resumes by itself.")
+    } else if failing > 0 {
+        let headline = format!("{} {} failing", count(failing, "source"), is_or_are(failing));
+        verdict("", headline, "Nothing needs you: what fails is backed off, retried and explained by itself.")
+    } else if of(Status::Healthy) > 0 {
+        verdict("good", "Everything is all right".to_owned(), "Nothing fails, and nothing needs you.")
+    } else if of(Status::Pending) > 0 {
+        let pending = of(Status::Pending);
+        let headline =
+            format!("{} {} waiting for the first poll", count(pending, "source"), is_or_are(pending));
+        verdict(
+            "",
+            headline,
+            "First polls are spread over an interval, so that they do not come all at once.",
+        )
+    } else {
+        verdict("", "No source is polled".to_owned(), "All sources are disabled.")
+    }
+}
+
 fn needs(overview: &Overview) -> Vec<Need> {
     let mut needs = Vec::new();
-    for check in overview.readiness.checks.iter().filter(|check| !check.ok) {
+    // A network outage ends by itself, and the page says so first.
+    let broken = overview.readiness.checks.iter().filter(|check| !check.ok && check.name != "network");
+    for check in broken {
         let why = format!("{}; see the log, and start gleaner again", check.detail);
         needs.push(Need { link: "/readyz".into(), what: format!("The {}", check.name), why });
     }
@@ -147,7 +184,7 @@ fn waiting(source: &Source) -> Need {
 }
 
 fn shares(counts: &[(Status, u64)], total: u64) -> Vec<Share> {
-    let order = [Status::Healthy, Status::Failing, Status::Quarantined, Status::Disabled];
+    let order = [Status::Healthy, Status::Pending, Status::Failing, Status::Quarantined, Status::Disabled];
     let of = |status: Status| counts.iter().find(|(one, _)| *one == status).map_or(0, |(_, count)| *count);
     let mut x = 0.0;
     let share = |status: Status| {

@@ -250,5 +250,12 @@ fn notes(policy: &Policy) -> Vec<String> {
     if policy.exempt_lifts {
         notes.push("An error that is never set aside ends a quarantine that it meets.".to_owned());
     }
+    notes.push(if policy.judged {
+        "The cause of a failure is judged: what is the fault of a host or of the local network does not count, and \
+         hosts that refuse are paced."
+            .to_owned()
+    } else {
+        "The cause of a failure is not judged: every failure counts.".to_owned()
+    });
     notes
 }

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Form, Query, Request, State};
-use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
+use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, RETRY_AFTER, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -14,13 +14,15 @@ use serde::Deserialize;
 use super::shell::LetIn;
 use super::{Oops, Page, Visit, assets, words};
 use crate::config::secret::Secret;
-use crate::service::{Login, ServiceError};
-use crate::web::Web;
-use crate::web::auth::address_of;
+use crate::service::{DEVICE_LASTS, LoggedIn, Login, ServiceError};
+use crate::web::auth::{address_of, authenticated};
 use crate::web::connections::ClientAddress;
+use crate::web::{Problem, Web};
 
 /// The cookie of a session.
 const SESSION: &str = "gleaner_session";
+/// The cookie that makes a browser known at the next login.
+const DEVICE: &str = "gleaner_device";
 /// What one page has to say on the next.
 const SAID: &str = "gleaner_said";
 /// A browser stays logged in so long: a dashboard is left open.
@@ -40,6 +42,7 @@ pub(super) async fn let_in(State(web): State<Web>, request: Request, next: Next)
         Err(ServiceError::Unauthenticated(_)) => return to_login(&request),
         Err(error) => return Oops::from(error).into_response(),
     };
+    authenticated(&request);
     let form_token = match web.service.form_token(&session) {
         Ok(token) => token,
         Err(error) => return Oops::from(error).into_response(),
@@ -168,24 +171,37 @@ pub(super) async fn log_in(
     let (next, name) = (inside(next), name.unwrap_or_default());
     let login = match &code {
         Some(code) => Login::Link(Secret::new(code.clone())),
-        None => Login::Password { name: name.clone(), password: Secret::new(password.unwrap_or_default()) },
+        None => Login::Password {
+            name: name.clone(),
+            password: Secret::new(password.unwrap_or_default()),
+            address: client.map(|Extension(ClientAddress(address))| address),
+            device: cookie(&headers, DEVICE).map(Secret::new),
+        },
     };
     let address = client.map(|Extension(ClientAddress(address))| address);
     match web.service.log_in_from(address, login, LASTS).await {
-        Ok((_, granted)) => {
+        Ok(LoggedIn { granted, device, .. }) => {
             let mut response = Redirect::to(&next).into_response();
-            let seconds = LASTS.as_millis() / 1000;
-            set_cookie(&mut response, &web, SESSION, granted.secret.expose(), seconds);
+            let seconds = |span: Span| span.as_millis() / 1000;
+            set_cookie(&mut response, &web, SESSION, granted.secret.expose(), seconds(LASTS));
+            set_cookie(&mut response, &web, DEVICE, device.expose(), seconds(DEVICE_LASTS));
             response
         }
-        Err(error @ (ServiceError::Unauthenticated(_) | ServiceError::TooMany(_))) => {
-            let status = if matches!(error, ServiceError::TooMany(_)) {
-                StatusCode::TOO_MANY_REQUESTS
-            } else {
-                StatusCode::UNAUTHORIZED
-            };
-            let page = LoginPage { code: None, next, wrong: Some(words::sentence(&error.to_string())), name };
-            (status, Page(page)).into_response()
+        Err(
+            error @ (ServiceError::Unauthenticated(_)
+            | ServiceError::TooMany(_)
+            | ServiceError::Busy(_)
+            | ServiceError::Invalid(_)),
+        ) => {
+            let wrong = Some(words::sentence(&error.to_string()));
+            let problem = Problem::from(error);
+            let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::UNAUTHORIZED);
+            let name = name.chars().take(100).collect();
+            let mut response = (status, Page(LoginPage { code: None, next, wrong, name })).into_response();
+            if let Some(seconds) = problem.retry_after() {
+                response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            }
+            response
         }
         Err(error) => Oops::from(error).into_response(),
     }

@@ -3,6 +3,9 @@
 use askama::Template;
 use axum::extract::{Form, Path, Query};
 use axum::response::Response;
+use gleaner_core::backfill::Backfill;
+use gleaner_core::follow::PageState;
+use gleaner_core::redirect::Redirect;
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::Interval;
 use gleaner_core::time::Span;
@@ -12,11 +15,14 @@ use super::timeline::{BASE, Shape, Timeline};
 use super::words;
 use super::{Oops, Page, Shell, Visit, session};
 use crate::service::{
-    Explanation, PollRequest, PolledNow, Post, PostFilter, Redirect, ServiceError, Source, poll_in_words,
+    Explanation, PollRequest, PolledNow, Post, PostFilter, ServiceError, Source, WaitingPage,
+    observed_redirect, poll_in_words,
 };
 
 /// So many posts are shown.
 const POSTS: u32 = 12;
+/// Maximum number of article pages that are listed.
+const PAGES: u32 = 50;
 /// How far back the picture goes, in days.
 const ZOOMS: [(u64, &str); 3] = [(1, "24 hours"), (7, "7 days"), (30, "30 days")];
 
@@ -34,6 +40,8 @@ pub(super) struct SourcePage {
     policy: String,
     /// A permanent redirect under observation.
     redirect: Option<Redirect>,
+    /// Article pages that wait, failed or were given up.
+    pages: Vec<WaitingPage>,
 }
 
 impl SourcePage {
@@ -43,6 +51,12 @@ impl SourcePage {
 
     fn is(&self, status: &str) -> bool {
         self.why.status.name() == status
+    }
+
+    /// Number of article pages, listed or not.
+    fn page_count(&self) -> u32 {
+        let counts = &self.source.pages;
+        counts.waiting.saturating_add(counts.failed).saturating_add(counts.given_up)
     }
 
     fn zooms(&self) -> impl Iterator<Item = (u64, &'static str, bool)> {
@@ -96,7 +110,8 @@ impl SourcePage {
         let settings = &self.source.settings;
         let all = [
             (settings.full_content, "reads each new entry's own page"),
-            (settings.backfill, "takes old entries, too, at its first poll"),
+            (settings.backfill == Backfill::All, "its first poll stores all existing entries"),
+            (settings.backfill == Backfill::Recent, "its first poll stores up to 10 recent entries"),
             (settings.ignore_robots, "does not ask robots.txt"),
         ];
         all.into_iter().filter(|(set, _)| *set).map(|(_, what)| what).collect()
@@ -170,9 +185,11 @@ pub(super) async fn page(
         Some(policy) => policy.clone(),
         None => format!("{}, as configured", config.policy(None).name),
     };
+    let pages = pages(&visit, &source).await?;
     Ok(Page(SourcePage {
         timeline: Timeline::of(&history, days, shell.now),
-        redirect: Redirect::of(&source.memory),
+        redirect: observed_redirect(&source.memory),
+        pages,
         shell,
         source,
         why,
@@ -182,6 +199,21 @@ pub(super) async fn page(
         interval,
         policy,
     }))
+}
+
+/// Article pages, those first that a person may have to look at.
+async fn pages(visit: &Visit, source: &Source) -> Result<Vec<WaitingPage>, Oops> {
+    let mut pages = Vec::new();
+    if source.pages.is_empty() {
+        return Ok(pages);
+    }
+    for state in [PageState::GivenUp, PageState::Failed, PageState::Waiting] {
+        let room = PAGES.saturating_sub(u32::try_from(pages.len()).unwrap_or(PAGES));
+        if room > 0 {
+            pages.extend(visit.by().waiting_pages(source.id, Some(state), None, room).await?);
+        }
+    }
+    Ok(pages)
 }
 
 /// Another id than a number leads nowhere.
@@ -231,6 +263,13 @@ pub(super) async fn act(
 ) -> Result<Response, Oops> {
     let (id, by) = (id_of(&id)?, visit.by());
     let source = by.source(id).await?;
+    if asked.action == "retry_pages" {
+        let retried = by.retry_pages(id).await.map(|count| match count {
+            1 => "1 page is fetched again.".to_owned(),
+            count => format!("{count} pages are fetched again."),
+        });
+        return done(&visit, id, retried);
+    }
     let said = match asked.action.as_str() {
         "enable" => by.set_enabled(id, true).await.map(|_| "Enabled; it is polled at once."),
         "disable" => {

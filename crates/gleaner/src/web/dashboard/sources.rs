@@ -5,6 +5,7 @@ use axum::extract::RawQuery;
 use gleaner_core::health::Status;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::source::Kind;
+use gleaner_core::suspect::Suspected;
 use gleaner_core::time::Time;
 
 use super::bulk::Done;
@@ -136,7 +137,10 @@ pub(super) fn start_of(text: &str, most: usize) -> String {
 /// Why a source is not healthy, or seems not to be, in a few words.
 pub(super) fn why(source: &Source) -> Option<String> {
     let health = &source.health;
-    let message = health.failing.as_ref().map(|row| row.message.clone());
+    let message = health.failing.as_ref().map(|row| match &row.excused_by {
+        Some(by) => format!("{} (does not count: {by})", row.message),
+        None => row.message.clone(),
+    });
     let disabled = health.disabled.as_ref().map(|disabled| disabled.reason.clone());
     let set_aside = health.quarantine.as_ref().map(|held| held.reason.clone());
     let why = match disabled {
@@ -144,8 +148,13 @@ pub(super) fn why(source: &Source) -> Option<String> {
         Some(Some(reason)) => message.or(Some(reason)),
         None => message.or(set_aside),
     };
-    let suspected = || source.suspect.as_ref().map(|suspected| suspected.evidence.clone());
+    let suspected = || suspicion(source).map(|suspected| suspected.evidence.clone());
     why.or_else(suspected).map(|why| start_of(&why, SHOWN))
+}
+
+/// What a source is suspected of: by its documents first, else by its article pages.
+fn suspicion(source: &Source) -> Option<&Suspected> {
+    source.suspect.as_ref().or(source.pages_suspect.as_ref())
 }
 
 /// What a source is called.
@@ -347,7 +356,7 @@ fn chips(counts: &[(Status, u64)], suspects: u64, filter: &SourceFilter) -> Vec<
         link: format!("/sources?status={}", status.name()),
         here: filter.status == Some(status),
     };
-    let order = [Status::Healthy, Status::Failing, Status::Quarantined, Status::Disabled];
+    let order = [Status::Healthy, Status::Pending, Status::Failing, Status::Quarantined, Status::Disabled];
     let suspect = Chip {
         title: "suspect",
         status: None,
@@ -371,7 +380,7 @@ fn row(source: Source, collections: &[Collection]) -> Row {
         kind: settings.kind.name(),
         collection: collection.map(|one| one.name.clone()),
         status: source.health.status(),
-        suspect: source.suspect.as_ref().map(|suspected| suspected.reason.name().replace('_', " ")),
+        suspect: suspicion(&source).map(|suspected| suspected.reason.name().replace('_', " ")),
         why: why(&source),
         failures: source.health.failing.as_ref().map_or(0, |row| row.count),
         next_poll_at: source.next_poll_at,

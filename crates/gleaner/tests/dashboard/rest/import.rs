@@ -80,7 +80,7 @@ async fn a_file_is_sent_by_a_script(db: Database) {
     let job = upload(&visitor, "name=large", large.into_bytes(), &visitor.token).await.to();
     ended(&visitor, &job).await.has("<b>0</b> new");
     let too_large = " ".repeat((50 << 20) + 1).into_bytes();
-    upload(&visitor, "name=large", too_large, &visitor.token).await.is(413).has("50 MB are the most");
+    upload(&visitor, "name=large", too_large, &visitor.token).await.is(413).has("at most 50 MB");
 }
 
 async fn a_list_is_fetched(db: Database) {

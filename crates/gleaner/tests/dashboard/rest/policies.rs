@@ -2,7 +2,7 @@
 
 use gleaner::store::SourceEdit;
 use gleaner_core::health::{Failing, Health, Quarantine};
-use gleaner_core::outcome::ErrorKind;
+use gleaner_core::outcome::{ErrorKind, Failure};
 
 use super::{Visitor, on_both};
 use crate::support::{Database, feed, start};
@@ -21,23 +21,16 @@ async fn tables_are_shown_in_words_with_whom_they_hold(db: Database) {
         new.settings.policy = policy.map(str::to_owned);
         let id = store.create_sources(&[new], start()).await.unwrap()[0].id();
         let read = store.source(id).await.unwrap();
-        let row = Failing {
-            count: 3,
-            since: start(),
-            kind: ErrorKind::NotFound,
-            status: Some(404),
-            message: "404 Not Found".into(),
-            kind_run: 3,
-            kind_since: start(),
-            permanent: None,
-        };
+        let message = "404 Not Found".into();
+        let failure = Failure { kind: ErrorKind::NotFound, status: Some(404), message, retry_after: None };
+        let row = Failing::repeated(&failure, 3, start());
         let quarantine = aside.then(|| Quarantine {
             at: start(),
             reason: "not_found".into(),
             by_hand: false,
             retry_at: None,
         });
-        let health = Health { failing: Some(row), quarantine, ..Health::new() };
+        let health = Health { failing: Some(row), quarantine, ..Health::default() };
         store.edit_source(&SourceEdit { health, ..SourceEdit::of(&read) }, start()).await.unwrap();
     }
     let page = visitor.get("/policies").await.is(200);

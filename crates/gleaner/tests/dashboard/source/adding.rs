@@ -3,6 +3,7 @@
 use super::{FEED, Person, Seen, on_both};
 use crate::support::Database;
 use crate::support::http::Reply;
+use gleaner_core::backfill::Backfill;
 
 on_both!(
     a_feed_is_shown_before_it_is_added,
@@ -51,13 +52,23 @@ async fn a_feed_is_shown_before_it_is_added(db: Database) {
     found.shows(&["It is a feed", "The letter", "1 post in it", "https://a.example/1", "Text one"]);
     found.shows(&["Its posts have no dates", "Its posts are short", "value=\"The letter\""]);
     let saved =
-        me.save(&found, "0", &[("name", "Mine"), ("poll_interval_minutes", "10"), ("backfill", "true")]);
+        me.save(&found, "0", &[("name", "Mine"), ("poll_interval_minutes", "10"), ("backfill", "all")]);
     let saved = saved.await;
     assert_eq!((saved.status, saved.location.as_deref()), (303, Some("/sources/1")));
     let source = me.api.by().source(1).await.unwrap();
     assert_eq!((source.settings.name.as_deref(), source.settings.url.as_str()), (Some("Mine"), url.as_str()));
     assert_eq!(source.settings.interval, gleaner_core::source::Interval::Minutes(10));
-    assert!(source.settings.backfill && !source.settings.full_content);
+    assert!(source.settings.backfill == Backfill::All && !source.settings.full_content);
+    let other = me.api.by().create_collection("Other").await.unwrap();
+    let elsewhere = [("collection_id", other.id.to_string())];
+    let elsewhere: Vec<(&str, &str)> =
+        elsewhere.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let asked = me.save(&found, "0", &elsewhere).await;
+    asked.is(200);
+    asked.shows(&["The collection default has it already", "Use the existing one", "Add it here too"]);
+    assert!(me.api.by().source(2).await.is_err(), "nothing is stored before it is chosen");
+    let both = me.save(&found, "0", &[elsewhere[0], ("also", "true")]).await;
+    assert_eq!((both.status, both.location.as_deref()), (303, Some("/sources/2")));
     let twice = me.save(&found, "0", &[]).await;
     twice.is(409);
     twice.shows(&["That collection has it already", "/sources/1\">source 1</a>"]);

@@ -31,6 +31,7 @@ fn filled(form: &Seen, changes: &[(&'static str, &str)]) -> Vec<(&'static str, S
         "article_selector",
         "ignore_selector",
         "policy",
+        "duplicates",
         "full_content",
         "backfill",
         "ignore_robots",
@@ -39,7 +40,7 @@ fn filled(form: &Seen, changes: &[(&'static str, &str)]) -> Vec<(&'static str, S
     let value = |name: &str| values[name].as_str().unwrap().to_owned();
     let mut fields: Vec<(&'static str, String)> = names.into_iter().map(|name| (name, value(name))).collect();
     fields.retain(|(name, value)| {
-        let is_flag = matches!(*name, "full_content" | "backfill" | "ignore_robots" | "enabled");
+        let is_flag = matches!(*name, "full_content" | "ignore_robots" | "enabled");
         !(is_flag && value.is_empty() || changes.iter().any(|(changed, _)| changed == name))
     });
     fields.extend(changes.iter().map(|(name, value)| (*name, (*value).to_owned())));

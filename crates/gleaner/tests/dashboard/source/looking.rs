@@ -15,6 +15,7 @@ on_both!(
     a_source_that_is_to_be_left_alone_is_polled_only_by_force,
     a_redirect_under_observation_is_told,
     a_suspect_is_marked_counted_and_told,
+    failing_pages_are_listed_and_retried_with_one_button,
     a_proposal_is_used_with_one_button,
     nobody_comes_in_without_a_session_or_a_token,
     what_others_write_stays_text,
@@ -54,6 +55,41 @@ async fn a_source_tells_why_and_draws_its_polls(db: Database) {
     }
     assert_eq!(me.get("/sources/999").await.status, 404);
     assert_eq!(me.get("/sources/nothing").await.status, 404);
+}
+
+async fn failing_pages_are_listed_and_retried_with_one_button(db: Database) {
+    let mut me = Person::new(db).await;
+    let links = "<article><h2><a href=/p1>Story 1</a></h2></article><article><h2><a href=/p2>Story 2</a></h2></article>";
+    me.world.on("/index", Reply::ok(links).header("Content-Type", "text/html"));
+    me.world.on("/p1", Reply::status(403));
+    me.world.on("/p2", Reply::status(410));
+    let new = serde_json::json!({
+        "url": me.world.url("/index").as_str(), "kind": "watchlist", "article_selector": "h2 a",
+    });
+    let id = me.api.post("/sources", new).await.is(201)["id"].as_i64().unwrap();
+    let path = format!("/sources/{id}");
+    me.get(&path).await.lacks(&["Article pages"]);
+    me.told(&format!("{path}/poll"), &[]).await.shows(&["Polled: 2 article pages: 2 waiting."]);
+    me.get(&path).await.shows(&["Article pages", "2 waiting, 0 failed and tried again, 0 given up"]);
+    let mut engine = me.api.service.engine("test").unwrap();
+    for _ in 0..5 {
+        me.api.clock.advance(Span::from_days(4));
+        engine.run_due(gleaner::clock::Clock::now(&*me.api.clock)).await.unwrap();
+    }
+    let page = me.get(&path).await;
+    page.shows(&[
+        "0 waiting, 0 failed and tried again, 2 given up",
+        "403 Forbidden",
+        "410 Gone",
+        "Retry given-up pages",
+    ]);
+    let act = format!("{path}/act");
+    me.told(&act, &[("action", "retry_pages")])
+        .await
+        .shows(&["2 pages are fetched again.", "2 waiting, 0 failed"]);
+    me.get(&path).await.lacks(&["Retry given-up pages"]);
+    me.api.db.store.number_events(1000).await.unwrap();
+    me.get("/").await.shows(&["lost a page"]);
 }
 
 async fn two_thousand_polls_are_drawn_quickly_and_thinned_out(db: Database) {

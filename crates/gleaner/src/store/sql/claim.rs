@@ -355,7 +355,7 @@ async fn claim_free_hosts(
     query.push(") AND (free_at IS NULL OR free_at <= ").push_bind(now).push(")");
     query.push(SKIP_LOCKED).push(") ");
     push_lease(&mut query, request);
-    query.push(" WHERE id IN (SELECT id FROM free) RETURNING id, name, fence, hold_until, memory, served_at, served_id");
+    query.push(" WHERE id IN (SELECT id FROM free) RETURNING ").push(LEASED);
     query.build().fetch_all(&mut **tx).await?.iter().map(leased).collect()
 }
 

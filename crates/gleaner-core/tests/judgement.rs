@@ -103,7 +103,7 @@ impl World {
     }
 
     fn known(&mut self, source: i64) -> Health {
-        self.health.entry(source).or_insert_with(Health::new).clone()
+        self.health.entry(source).or_insert(Health::new()).clone()
     }
 
     fn wait(&mut self, span: Span) {

@@ -103,7 +103,8 @@ impl World {
     }
 
     fn known(&mut self, source: i64) -> Health {
-        self.health.entry(source).or_insert_with(Health::new).clone()
+        let unpolled = Health::new();
+        self.health.entry(source).or_insert(unpolled).clone()
     }
 
     fn wait(&mut self, span: Span) {

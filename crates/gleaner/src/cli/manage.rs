@@ -100,7 +100,7 @@ pub(super) async fn remove(args: &Remove, context: &mut Context<'_>) -> Result<(
 
 fn tell(context: &mut Context<'_>, json: bool, source: &Value, words: &str) -> Result<(), Failure> {
     if json {
-        return Ok(context.json_line(&source)?);
+        return Ok(context.json_line(source)?);
     }
     Ok(writeln!(context.out, "source {} ({}) {words}", text(source, "id"), text(source, "url"))?)
 }

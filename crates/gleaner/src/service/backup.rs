@@ -188,14 +188,14 @@ async fn may_replace(database: &Path, force: bool) -> Result<(), ServiceError> {
     match whole::settle(database).await {
         Err(StoreError::Locked { .. }) if !force => {
             let message = format!("{shown} is in use; stop gleaner first, or use --force to pull it away");
-            return Err(ServiceError::conflict("database_in_use", message));
+            Err(ServiceError::conflict("database_in_use", message))
         }
         // What cannot be opened is all the more to be replaced.
         _ if !force => {
             let message = format!(
                 "there is a database already at {shown}; --force keeps it under another name and replaces it"
             );
-            return Err(ServiceError::conflict("database_exists", message));
+            Err(ServiceError::conflict("database_exists", message))
         }
         _ => Ok(()),
     }

@@ -80,8 +80,8 @@ impl Service {
 }
 
 impl By<'_> {
-    /// The latest posts of a collection: so many, or by default [`USUAL_POSTS`] and all others that were stored within
-    /// [`RECENT`], so that a reader who comes once a day misses none.
+    /// The latest posts of a collection: so many, or by default `USUAL_POSTS` and all others that were stored within
+    /// `RECENT`, so that a reader who comes once a day misses none.
     pub async fn collection_feed(&self, name: &str, limit: Option<u32>) -> Result<OutputFeed, ServiceError> {
         let found = self.collections().await?.into_iter().find(|collection| collection.name == name);
         let collection = found.ok_or_else(|| ServiceError::missing("collection", name))?;

@@ -196,3 +196,53 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod listed_kinds {
+    use std::path::{Path, PathBuf};
+
+    use super::EVENT_KINDS;
+
+    fn files(directory: PathBuf) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        entries.flat_map(|path| if path.is_dir() { files(path) } else { vec![path] }).collect()
+    }
+
+    /// A webhook or a filter that names a type which is not listed is refused.
+    #[test]
+    fn every_type_of_events_in_the_code_is_listed() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let areas: Vec<String> =
+            EVENT_KINDS.iter().map(|kind| format!("{}.", kind.split('.').next().unwrap())).collect();
+        let mut missing = Vec::new();
+        for file in
+            files(crates.join("gleaner/src")).into_iter().chain(files(crates.join("gleaner-core/src")))
+        {
+            // Settings begin with `source.`, too; tests name what there is not.
+            let name = file.display().to_string();
+            if name.contains("/config/") || name.contains("test") || !name.ends_with(".rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let pieces: Vec<&str> = code.split('"').collect();
+            for pair in pieces.chunks_exact(2) {
+                let (before, literal) = (pair[0], pair[1]);
+                // Rows of the audit log have names of their own.
+                if ["audit(", "audit_entry(", "action != "].iter().any(|end| before.ends_with(end)) {
+                    continue;
+                }
+                let word = |c: char| c.is_ascii_lowercase() || c == '_' || c == '.';
+                let named =
+                    areas.iter().any(|area| literal.len() > area.len() && literal.starts_with(area.as_str()));
+                // A test is sent to one webhook, by hand, and is no event.
+                let is_other =
+                    literal.ends_with(".js") || literal.ends_with(".html") || literal == "webhook.test";
+                if named && !is_other && literal.chars().all(word) && !EVENT_KINDS.contains(&literal) {
+                    missing.push(format!("{name}: {literal}"));
+                }
+            }
+        }
+        assert!(missing.is_empty(), "{}", missing.join("\n"));
+    }
+}

@@ -399,7 +399,9 @@ impl Publisher {
     /// Changes an entry that was served before.
     fn edit(&mut self, index: usize, edition: u32) {
         // Whoever rotates guids changes nothing else at the same time.
-        if self.entries[index].served.is_none() || self.shape.guid == Guid::Rotating && edition % 7 == 0 {
+        if self.entries[index].served.is_none()
+            || self.shape.guid == Guid::Rotating && edition.is_multiple_of(7)
+        {
             return;
         }
         let half = self.draw(2) == 0;

@@ -534,8 +534,10 @@ async fn a_source_that_is_asked_for_is_due(db: Database) {
 }
 
 async fn hosts_that_are_not_quick_take_a_share_of_a_claim(db: Database) {
-    let sources: Vec<NewSource> = (0..8).map(|n| feed(&format!("h{n}.example"), "1")).collect();
-    add(&db, &sources).await;
+    // Those that will be quick are the last to be due.
+    let source =
+        |n: u64| NewSource { next_poll_at: start() - minutes(8 - n), ..feed(&format!("h{n}.example"), "1") };
+    add(&db, &(0..8).map(source).collect::<Vec<_>>()).await;
     let claims = db.store.claim(&request(start())).await.unwrap();
     assert!(claims.iter().all(|claim| !claim.quick), "nobody has answered yet");
     // Two hosts answer quickly; what was known of the others stays.

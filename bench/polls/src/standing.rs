@@ -83,8 +83,8 @@ async fn fill(database: &Path, sources: usize) -> Result<String, Failed> {
     let actor = service.local().await?;
     let password = Secret::new(PASSWORD.to_owned());
     service.by(&actor).set_password(&actor.name, &password).await?;
-    let login = Login::Password { name: actor.name, password };
-    Ok(service.log_in(login, Span::from_days(1)).await?.1.secret.expose().to_owned())
+    let login = Login::Password { name: actor.name, password, address: None, device: None };
+    Ok(service.log_in(login, Span::from_days(1)).await?.granted.secret.expose().to_owned())
 }
 
 /// Starts it; where it answers, and how many milliseconds it took to be ready.

@@ -8,16 +8,16 @@ use crate::suspect::{self, Reason};
 /// A page with more visible text than this has content of its own.
 const LONGEST_WALL_TEXT: usize = 1500;
 
-/// Parts of the HTML of walls that no other page of the same operator has.
-const MARKERS: [(&str, &[&str]); 8] = [
+/// Parts of the HTML of walls that no other page of the same operator has. hCaptcha has none: its script stands in every
+/// page with a form that it guards, too, and its walls are recognised by what they say.
+const MARKERS: [(&str, &[&str]); 7] = [
     ("Cloudflare", &["window._cf_chl_opt", "id=\"challenge-error-text\"", "id=\"cf-challenge-running\""]),
     ("DataDome", &["geo.captcha-delivery.com/", "ct.captcha-delivery.com/"]),
     ("Akamai", &["sec-if-cpt-container", "/_sec/cp_challenge/"]),
     ("PerimeterX", &["id=\"px-captcha\"", "captcha.px-cdn.net/", "window._pxUuid"]),
     ("Imperva", &["/_Incapsula_Resource?CWUDNSAI"]),
     ("Anubis", &["id=\"anubis_challenge\"", "/.within.website/x/cmd/anubis/"]),
-    ("AWS WAF", &["window.gokuProps", ".token.awswaf.com/"]),
-    ("hCaptcha", &["js.hcaptcha.com/1/api.js", "hcaptcha.com/1/api.js"]),
+    ("AWS WAF", &["window.gokuProps"]),
 ];
 
 /// A wall in place of a page.
@@ -66,7 +66,6 @@ mod tests {
             ("<iframe id=\"main-iframe\" src=\"/_Incapsula_Resource?CWUDNSAI=23", "Imperva"),
             ("<script id=\"anubis_challenge\" type=\"application/json\">", "Anubis"),
             ("<script>window.gokuProps = {", "AWS WAF"),
-            ("<script src=\"https://js.hcaptcha.com/1/api.js\" async>", "hCaptcha"),
         ] {
             let wall = detect(html, "", "Please wait").unwrap();
             assert_eq!(wall.operator, Some(operator));
@@ -84,7 +83,8 @@ mod tests {
             wall.message("feed"),
             "a bot wall came instead of the feed: its title says \"just a moment...\""
         );
-        assert!(detect("", "", "Please verify you are human to go on").is_some());
+        let hcaptcha = "<script src='https://js.hcaptcha.com/1/api.js' async></script>";
+        assert!(detect(hcaptcha, "", "Please verify you are human to go on").is_some());
     }
 
     #[test]
@@ -93,7 +93,10 @@ mod tests {
         assert_eq!(detect("<script>window._cf_chl_opt", "Just a moment...", &long), None);
         // What these operators put into every page that they let through.
         let usual = "<script src='/cdn-cgi/challenge-platform/scripts/jsd/main.js'></script>\
-             <script src='https://js.datadome.co/tags.js'></script><script>window._pxAppId = 'PX1'</script>";
+             <script src='https://js.datadome.co/tags.js'></script><script>window._pxAppId = 'PX1'</script>\
+             <script src='https://js.hcaptcha.com/1/api.js' async></script>\
+             <script src='https://a.edge.sdk.awswaf.com/a/challenge.js'></script>\
+             <script src='https://a.b.token.awswaf.com/a/b/challenge.js'></script>";
         assert_eq!(detect(usual, "Notes", "A short page about a garden."), None);
         assert_eq!(detect("", "Opening hours", "Closed today."), None);
     }

@@ -55,7 +55,8 @@ fn it_connects_only_where_it_is_told_to() {
         async || addresses(&trace()).contains(&expected).then_some(()),
         async || trace(),
     ));
-    while site.json(&["show", "1"])["source"]["last_success_at"].is_null() {}
+    let recorded = async || site.json(&["show", "1"])["source"]["last_success_at"].as_str().map(|_| ());
+    runtime.block_on(until(Duration::from_secs(30), recorded, async || trace()));
     // The traced process, which outlives its tracer: any thread of it will do.
     let pid = trace().split_whitespace().next().unwrap().to_owned();
     assert!(Command::new("kill").arg(pid).status().unwrap().success());

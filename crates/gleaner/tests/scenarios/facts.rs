@@ -9,8 +9,8 @@ use gleaner_core::time::{Span, Time};
 
 use super::on_both;
 use super::world::{Answer, World};
-use crate::support::Database;
 use crate::support::http::Reply;
+use crate::support::{Database, until};
 
 on_both!(
     failed_latest_poll_is_never_healthy,
@@ -27,6 +27,8 @@ on_both!(
 );
 
 const MINUTE: Span = Span::from_mins(1);
+/// How long the real engine may take, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Lets time pass, a minute at a time, and polls what is due.
 async fn pass(world: &mut World, span: Span) {
@@ -342,11 +344,11 @@ async fn slow_hosts_do_not_crowd_out_quick_ones(db: Database) {
     // Every slow host has been due for longer.
     world.advance(Span::from_mins(31));
     let store = world.store();
-    let polled = async {
-        while store.source(quick).await.unwrap().health.last_success_at == Some(crate::support::start()) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+    let again = async || {
+        let health = store.source(quick).await.unwrap().health;
+        (health.last_success_at != Some(crate::support::start())).then_some(())
     };
+    let polled = until(PATIENCE, again, async || "the quick host was not polled again".to_owned());
     world.run_until(polled).await;
     let asked = world.asked_paths();
     let place = asked.iter().rposition(|path| path == "/quick").unwrap();
@@ -376,17 +378,14 @@ async fn after_a_clock_jump_each_source_is_spread_over_its_own_interval(db: Data
     let (clock, metrics, store) = (world.share_clock(), world.metrics(), world.store());
     let (begun, now) = (Instant::now(), world.now() + Span::from_days(3));
     let stop = async {
-        while metrics.tick_age().is_none_or(|age| age > begun.elapsed()) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let ticked = async || metrics.tick_age().filter(|age| *age <= begun.elapsed()).map(drop);
+        until(PATIENCE, ticked, async || "the loop does not run".to_owned()).await;
         clock.set(now);
-        let overdue = async || {
+        let spread = async || {
             let all = store.sources(&Default::default(), None, 1000).await.unwrap();
-            all.iter().any(|source| source.next_poll_at < Some(now))
+            all.iter().all(|source| source.next_poll_at >= Some(now)).then_some(())
         };
-        while overdue().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until(PATIENCE, spread, async || "some sources are overdue still".to_owned()).await;
     };
     world.run_until(stop).await;
     let mut later = 0;

@@ -30,7 +30,7 @@ reference: ## Write what of the book comes from the code: commands, settings, de
 book: ## The book as pages in target/book, where mdbook is installed
 	mdbook build docs
 
-dist: ## A release in target/dist: binary, completions, manual pages, unit, config, checksums, tar.gz
+dist: ## A release in target/bundle: binary, completions, manual pages, unit, config, checksums, tar.gz
 	scripts/dist
 
 deb: dist ## A Debian package of it

@@ -19,7 +19,7 @@ use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::attempt::{caught, filter, off_the_threads};
+use super::attempt::{caught, off_the_threads, rules_of};
 use super::host::host_key;
 use super::poll::{Polled, Turn};
 use super::record::Shared;
@@ -63,7 +63,7 @@ pub(super) fn queue(
     pages: Vec<PageToFetch>,
     now: Time,
 ) -> Vec<NewArticleWork> {
-    let filter = filter(inner, source, now);
+    let filter = rules_of(inner, source, now).filter;
     let work = |PageToFetch { post, seen, revises }: PageToFetch| {
         let url = post.url?;
         let NewPost { guid, title, author, published_at, raw_content, .. } = post;

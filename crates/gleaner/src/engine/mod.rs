@@ -42,7 +42,7 @@ use gleaner_core::source::{Duplicates, Kind};
 use gleaner_core::time::Span;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-pub use attempt::{Reader, Readers, observed_redirect};
+pub use attempt::{Reader, Readers, entry_rules, observed_redirect};
 pub use auto::scale as auto_scale;
 pub use credential::{X, of_source as credential_of, seal_credential, seal_key};
 pub use delivery::seal_webhook_secret;
@@ -52,6 +52,7 @@ pub use outbox::Outbox;
 pub use poll::PollEnd;
 pub use poll_run::SourceReport;
 pub use scheduler::{Engine, Ticked};
+pub use sight::first_suspicion;
 pub use stream::{NATS, Streamer};
 pub use told::{Told, ToldSource, tell};
 pub use webhooks::Sender;

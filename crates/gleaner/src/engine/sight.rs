@@ -23,6 +23,15 @@ pub(super) struct Before {
     ended_early: bool,
 }
 
+/// What looks wrong with the first document of a source that is yet to be added.
+pub fn first_suspicion(kind: Kind, page: &Page<'_>, document: &Document, now: Time) -> Option<String> {
+    let before = Before { kind, entries: 0, suspected: None, ended_early: false };
+    match before.look(page, Some(document), before.rhythm(document, now), now) {
+        Sight::Wrong(suspect) => Some(suspect.evidence),
+        Sight::Fine | Sight::Nothing => None,
+    }
+}
+
 impl Before {
     pub(super) fn of(source: &Source, known: &[Seen]) -> Self {
         Self {

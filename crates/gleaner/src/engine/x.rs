@@ -5,10 +5,8 @@
 //! counts, and charges, every post that it shows. On the first poll the newest page is enough. Absent on purpose:
 //! asking again for the account's id, which outlives a change of its name.
 
-use gleaner_core::backfill::keep_recent;
 use gleaner_core::classify::Fault;
-use gleaner_core::follow::Followed;
-use gleaner_core::identity::sift;
+use gleaner_core::follow::select_entries;
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::post::Entry;
 use gleaner_core::time::Time;
@@ -16,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Inner;
-use super::attempt::{Attempt, Halt, filter, known, off_the_threads};
+use super::attempt::{Attempt, Halt, known, off_the_threads, rules_of};
 use super::credential;
 use crate::config::secret::Secret;
 use crate::fetch::{Credential, Request, Response};
@@ -96,12 +94,10 @@ pub(super) async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Att
     let found = if haul.entries.is_empty() {
         None
     } else {
-        let (known, filter) = (known(inner, source).await?, filter(inner, source, now));
-        let entries = haul.entries;
-        let complete = lacks.is_none();
-        let work =
-            move || Ok(keep_recent(sift(entries, &known, &filter, complete, now, read::body_text), &filter));
-        Some(Followed { rest: off_the_threads(inner, work).await?, ..Followed::default() })
+        let (known, rules) = (known(inner, source).await?, rules_of(inner, source, now));
+        let (entries, is_complete) = (haul.entries, lacks.is_none());
+        let work = move || Ok(select_entries(entries, &known, &rules, is_complete, now, read::body_text));
+        Some(off_the_threads(inner, work).await?)
     };
     let note = lacks.map(|lack| lack.to_string());
     Ok(Attempt { outcome, found, note, memory, status: Some(200), bytes: haul.bytes, ..Attempt::nothing() })

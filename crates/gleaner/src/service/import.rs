@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use super::access::checked_name;
 use super::audit::Target;
 use super::lists::{self, Format, Given};
-use super::trial::failed_to_fetch;
+use super::preview::failed_to_fetch;
 use super::{By, Checks, Scope, ServiceError, SourceFields, Wrong};
 use crate::engine::host_key;
 use crate::fetch::{Fetcher, Request};

@@ -116,9 +116,12 @@ async fn answer(
 /// Answers one request.
 async fn one(router: Router, connection: &Connection, request: Request<Body>) -> Response {
     connection.request_begins();
-    if connection.is_stranger() {
-        // One request a turn: who sends many at once waits with everybody else.
-        tokio::task::yield_now().await;
+    let is_health_check = matches!(request.uri().path(), "/healthz" | "/readyz");
+    match connection.delay().filter(|_| !is_health_check) {
+        Some(delay) => tokio::time::sleep(delay).await,
+        // Pipelined requests wait behind those of other connections.
+        None if connection.is_stranger() => tokio::task::yield_now().await,
+        None => {}
     }
     let mut response = router.oneshot(request).await.unwrap_or_else(|never| match never {});
     let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);

@@ -1,5 +1,4 @@
-//! Adding a source: whatever is pasted is looked at, what it could be is offered with what would be found, and only
-//! what is chosen is stored.
+//! The Add page: previews a pasted URL, lets the user choose among its candidates, and adds the chosen one.
 
 use askama::Template;
 use axum::extract::{Form, Query};
@@ -12,10 +11,17 @@ use serde_json::{Map, Value, json};
 
 use super::form::Sent;
 use super::{Oops, Page, Shell, Visit, session, words};
-use crate::service::{Checks, Collection, Offer, SameUrl, ServiceError, SourceFields, StoreError, Wrong};
+use crate::service::{
+    Candidate, Checks, Collection, SameUrl, ServiceError, SourceFields, StoreError, Wrong,
+    unreachable_candidates,
+};
 
-/// So many offers of a form are read.
-const MOST_OFFERS: usize = 50;
+/// Maximum number of candidates that are read from a form.
+const MAX_CANDIDATES: usize = 50;
+/// Maximum number of entries that a page shows of a candidate.
+pub(super) const PREVIEW_ENTRIES: usize = 20;
+/// Maximum number of characters of an entry's text.
+pub(super) const PREVIEW_CHARS: usize = 2000;
 
 #[derive(Template)]
 #[template(path = "add.html")]
@@ -33,8 +39,7 @@ struct AddPage {
 /// What was found, and what is to be made of it.
 #[derive(Default)]
 struct Found {
-    offers: Vec<Offer>,
-    notes: Vec<String>,
+    candidates: Vec<Candidate>,
     choice: usize,
     name: String,
     collection_id: i64,
@@ -56,9 +61,9 @@ impl Found {
     }
 
     fn headline(&self) -> &'static str {
-        let feeds = self.offers.iter().filter(|offer| offer.kind == Kind::Feed).count();
-        match self.offers.first().map(|offer| (offer.kind, offer.is_read)) {
-            Some((Kind::Feed, true)) if self.offers.len() == 1 => "It is a feed",
+        let feeds = self.candidates.iter().filter(|candidate| candidate.kind == Kind::Feed).count();
+        match self.candidates.first().map(|candidate| (candidate.kind, candidate.is_read)) {
+            Some((Kind::Feed, true)) if self.candidates.len() == 1 => "It is a feed",
             Some((Kind::Feed, _)) if feeds > 1 => "It is a page that names feeds",
             Some((Kind::Feed, true)) => "It is a page that names a feed",
             Some((Kind::Watchlist, _)) => "It is an index page",
@@ -95,28 +100,28 @@ pub(super) async fn look(visit: Visit, Form(sent): Form<Sent>) -> Result<Respons
     // A feed among those that a page names is looked at by its own button.
     let url = sent.get("look").or_else(|| sent.get("url")).cloned().unwrap_or_default();
     let page = form(&visit, url.clone()).await?;
-    let look = match visit.by().look_at(&url).await {
-        Ok(look) => look,
+    let candidates: Vec<Candidate> = match visit.by().preview_url(&url, Backfill::All).await {
+        Ok(preview) => preview.candidates().collect(),
+        Err(ServiceError::Unreachable { url, why }) => unreachable_candidates(&url, &why),
         Err(
             error @ (ServiceError::Invalid(_)
-            | ServiceError::Unreachable { .. }
             | ServiceError::Unreadable { .. }
             | ServiceError::Conflict { .. }),
         ) => {
             let wrong = Some(words::sentence(&error.to_string()));
-            // Nothing failed: the answer is that there is nothing to add.
+            // Nothing failed: there is nothing to add at this URL.
             return Ok(Page(AddPage { wrong, ..page }).into_response());
         }
         Err(error) => return Err(error.into()),
     };
-    let name = look.offers.first().and_then(|offer| offer.title.clone()).unwrap_or_default();
+    let name = candidates.first().and_then(|candidate| candidate.title.clone()).unwrap_or_default();
     let usual = page.collections.iter().find(|one| one.name == "default").or(page.collections.first());
+    let shortened = |candidate: Candidate| candidate.shortened(PREVIEW_ENTRIES, PREVIEW_CHARS);
     let found = Found {
         name,
         collection_id: usual.map_or(0, |one| one.id),
         backfill: Backfill::All.name().to_owned(),
-        offers: look.offers,
-        notes: look.notes,
+        candidates: candidates.into_iter().map(shortened).collect(),
         ..Found::default()
     };
     Ok(Page(AddPage { found: Some(found), ..page }).into_response())
@@ -125,24 +130,24 @@ pub(super) async fn look(visit: Visit, Form(sent): Form<Sent>) -> Result<Respons
 /// Stores what was chosen.
 pub(super) async fn save(visit: Visit, Form(sent): Form<Sent>) -> Result<Response, Oops> {
     let mut found = chosen(&sent);
-    let Some(offer) = found.offers.get(found.choice) else {
+    let Some(candidate) = found.candidates.get(found.choice) else {
         return Err(ServiceError::invalid("choice", "choose what is to be added").into());
     };
     // The name of the first is no name that somebody gave another.
-    let given_title = found.offers.first().and_then(|first| first.title.as_deref()).unwrap_or_default();
+    let given_title = found.candidates.first().and_then(|first| first.title.as_deref()).unwrap_or_default();
     if found.choice > 0 && found.name == given_title {
-        found.name = offer.title.clone().unwrap_or_default();
+        found.name = candidate.title.clone().unwrap_or_default();
     }
     let also_in = match sent.contains_key("also") {
         true => Vec::new(),
-        false => visit.by().sources_with_url(&offer.url).await?,
+        false => visit.by().sources_with_url(&candidate.url).await?,
     };
     let is_here = also_in.iter().any(|other| other.collection_id == found.collection_id);
     if !also_in.is_empty() && !is_here {
         let page = form(&visit, sent.get("url").cloned().unwrap_or_default()).await?;
         return Ok(Page(AddPage { found: Some(Found { also_in, ..found }), ..page }).into_response());
     }
-    let (fields, checks) = fields(&found, offer);
+    let (fields, checks) = fields(&found, candidate);
     let (status, wrongs, exists) = match visit.by().create_source(&fields, checks).await {
         Ok(source) => {
             let to = format!("/sources/{}", source.id);
@@ -157,18 +162,16 @@ pub(super) async fn save(visit: Visit, Form(sent): Form<Sent>) -> Result<Respons
     Ok((status, Page(AddPage { found, ..page })).into_response())
 }
 
-/// What the form says, with the offers that it carries along; what would be found in them it does not.
+/// What the form says, with the candidates that it carries along, without their entries.
 fn chosen(sent: &Sent) -> Found {
     let text = |name: &str| sent.get(name).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let offer = |n: usize| {
+    let candidate = |n: usize| {
         let (kind, url) = (sent.get(&format!("kind_{n}"))?, sent.get(&format!("url_{n}"))?);
         let title = Some(text(&format!("title_{n}"))).filter(|title| !title.is_empty());
-        let (url, entries, notes) = (url.clone(), Vec::new(), Vec::new());
-        let kind = kind.parse().ok()?;
-        Some(Offer { kind, url, title, entries, total: 0, stored: 0, is_read: false, notes })
+        Some(Candidate { title, ..Candidate::unread(kind.parse().ok()?, url.clone()) })
     };
     Found {
-        offers: (0..MOST_OFFERS).map_while(offer).collect(),
+        candidates: (0..MAX_CANDIDATES).map_while(candidate).collect(),
         choice: text("choice").parse().unwrap_or(0),
         name: text("name"),
         collection_id: text("collection_id").parse().unwrap_or(0),
@@ -179,19 +182,19 @@ fn chosen(sent: &Sent) -> Found {
     }
 }
 
-fn fields(found: &Found, offer: &Offer) -> (SourceFields, Checks) {
+fn fields(found: &Found, candidate: &Candidate) -> (SourceFields, Checks) {
     let interval = match found.interval.as_str() {
         "" => Value::Null,
         text => text.parse::<u64>().map_or_else(|_| text.into(), Value::from),
     };
     let object: Map<String, Value> = [
-        ("url", offer.url.clone().into()),
-        ("kind", json!(offer.kind)),
+        ("url", candidate.url.clone().into()),
+        ("kind", json!(candidate.kind)),
         ("name", found.name.clone().into()),
         ("collection_id", found.collection_id.into()),
         ("poll_interval_minutes", interval),
         ("backfill", found.backfill.clone().into()),
-        ("full_content", (found.full_content && offer.kind == Kind::Feed).into()),
+        ("full_content", (found.full_content && candidate.kind == Kind::Feed).into()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into_iter()

@@ -7,10 +7,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use gleaner_core::source::Kind;
 
+use super::add::{PREVIEW_CHARS, PREVIEW_ENTRIES};
 use super::form::{FIELDS, FLAGS, Sent, Values};
 use super::source::{id_of, name};
 use super::{Oops, Page, Shell, Visit, session, words};
-use crate::service::{Collection, Offer, ServiceError, Source, StoreError, Wrong};
+use crate::service::{Candidate, Collection, ServiceError, Source, StoreError, Wrong};
 
 #[derive(Template)]
 #[template(path = "edit.html")]
@@ -23,7 +24,7 @@ struct EditPage {
     wrongs: Vec<Wrong>,
     /// What somebody else changed meanwhile.
     theirs: Vec<Theirs>,
-    preview: Option<Result<Offer, String>>,
+    preview: Option<Result<Candidate, String>>,
     collections: Vec<Collection>,
     policies: Vec<String>,
     usual: Usual,
@@ -195,7 +196,7 @@ pub(super) async fn preview(
     let found = visit.by().preview_source(came.id, &fields, checks).await;
     let page = came.again(&visit).await?;
     let (wrongs, preview) = match found {
-        Ok(offer) => (Vec::new(), Ok(offer)),
+        Ok(candidate) => (Vec::new(), Ok(candidate.shortened(PREVIEW_ENTRIES, PREVIEW_CHARS))),
         Err(ServiceError::Invalid(wrongs)) => {
             let lines: Vec<&str> = wrongs.iter().map(|wrong| wrong.message.as_str()).collect();
             let why = words::sentence(&lines.join("; "));

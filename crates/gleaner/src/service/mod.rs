@@ -32,6 +32,7 @@ mod lists;
 mod login_limits;
 mod look;
 mod offers;
+mod open_callers;
 mod overview;
 mod pages;
 mod password;
@@ -44,6 +45,7 @@ mod recent_events;
 mod repeat;
 mod replay;
 mod sources;
+mod step_up;
 mod stream;
 mod synonyms;
 mod trial;
@@ -96,6 +98,7 @@ pub use polling::{PollRequest, PolledNow};
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
 pub use sources::{Added, NewSource, SameUrl};
+pub use step_up::Proof;
 pub use stream::{Resent, StreamNow};
 pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};
@@ -133,6 +136,7 @@ pub struct Service {
     outbox: Outbox,
     /// How many more streams of events may be open.
     streams: Arc<Semaphore>,
+    open_callers: open_callers::OpenCallers,
     recent_events: recent_events::RecentEvents,
     ready: health::LatestReadiness,
     /// Says that something is to be sent to a webhook.
@@ -208,6 +212,7 @@ impl Service {
             poller: OnceLock::new(),
             outbox,
             streams: Arc::new(Semaphore::new(streams)),
+            open_callers: open_callers::OpenCallers::default(),
             recent_events: recent_events::RecentEvents::default(),
             ready: health::LatestReadiness::default(),
             send: Arc::default(),

@@ -46,7 +46,7 @@ async fn a_password_lets_in_and_a_wrong_one_does_not(db: Database) {
 
 async fn guessing_passwords_is_slowed_down(db: Database) {
     let api = Api::new(db).await;
-    api.by().set_password("admin", &Secret::new("correct horse")).await.unwrap();
+    api.by().set_password("admin", None, &Secret::new("correct horse")).await.unwrap();
     for _ in 0..5 {
         log_in(&api, json!({ "name": "admin", "password": "wrong horse" })).await.problem(401);
     }
@@ -69,7 +69,7 @@ async fn a_link_lets_in_once(db: Database) {
     let late = late.is(201)["code"].clone();
     api.clock.advance(Span::from_hours(24));
     log_in(&api, json!({ "code": late })).await.problem(401);
-    api.by().set_password("admin", &Secret::new("correct horse")).await.unwrap();
+    api.by().set_password("admin", None, &Secret::new("correct horse")).await.unwrap();
     assert_eq!(api.service.first_login_code().await.unwrap(), None);
 }
 

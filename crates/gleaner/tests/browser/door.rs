@@ -30,7 +30,11 @@ async fn a_link_logs_in_once_and_a_password_again_and_again() {
     browser.click("button.primary").await;
     browser.until_reads(".wrong", "This link was used already").await;
 
-    site.api.by().set_password("admin", &Secret::new("correct horse battery".to_owned())).await.unwrap();
+    site.api
+        .by()
+        .set_password("admin", None, &Secret::new("correct horse battery".to_owned()))
+        .await
+        .unwrap();
     browser.go(&site.at("/login?next=//elsewhere.test/")).await;
     for (password, reads) in
         [("wrong horse battery", "is wrong"), ("correct horse battery", "Nothing is watched yet")]

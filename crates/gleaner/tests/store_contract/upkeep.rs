@@ -222,7 +222,9 @@ async fn users_collections_and_keys(db: Database) {
     let ada = db.store.create_user("ada", false, start()).await.unwrap();
     let taken = db.store.create_user("ada", true, start()).await.unwrap_err();
     assert_eq!(taken.to_string(), "user ada already exists");
-    db.store.set_password(ada, Some("$argon2id$…")).await.unwrap();
+    let hash = Some("$argon2id$…".to_owned());
+    let change = PasswordChange { user_id: ada, hash, at: start(), keep: None };
+    assert_eq!(db.store.set_password(&change).await.unwrap(), 0);
     assert_eq!(db.store.user_named("ada").await.unwrap().password_hash.as_deref(), Some("$argon2id$…"));
     let blogs = db.store.create_collection("blogs", ada, start()).await.unwrap();
     assert!(matches!(db.store.create_collection("x", 999, start()).await, Err(StoreError::NotFound { .. })));

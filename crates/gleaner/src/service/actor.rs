@@ -125,7 +125,7 @@ impl Actor {
             session_id: None,
             proved_at: None,
             limited_to: None,
-            via: format!("command line (OS user {})", os_user()),
+            via: via_command_line(),
             address: None,
         }
     }
@@ -174,6 +174,11 @@ impl Actor {
         }
         Err(ServiceError::Forbidden(format!("{} is no admin, and only admins manage users", self.name)))
     }
+}
+
+/// How somebody at the machine came in, for the audit log.
+pub(super) fn via_command_line() -> String {
+    format!("command line (OS user {})", os_user())
 }
 
 /// The name of the user that runs this process, as the system knows it; its number where it has no name.

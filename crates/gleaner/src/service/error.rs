@@ -63,10 +63,7 @@ pub enum ServiceError {
     #[error("{0}")]
     Forbidden(String),
     /// Somebody may do that, but has to prove who they are once more; it says what they want to do.
-    #[error(
-        "confirm who you are before you {0}: your last proof is older than 15 minutes; log in again, by \
-        password or by a login link (`gleaner user link NAME`)"
-    )]
+    #[error("confirm who you are before you {0}: the last time was more than 15 minutes ago")]
     StepUpRequired(&'static str),
     /// The user has as many event streams open as one may.
     #[error(

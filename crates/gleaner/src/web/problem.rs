@@ -99,9 +99,12 @@ impl From<ServiceError> for Problem {
                 new(StatusCode::UNAUTHORIZED, "unauthenticated", "Who are you?")
             }
             ServiceError::Forbidden(_) => new(StatusCode::FORBIDDEN, "forbidden", "Not allowed"),
-            ServiceError::StepUpRequired(_) => {
-                new(StatusCode::FORBIDDEN, STEP_UP_REQUIRED, "Confirm who you are")
-            }
+            ServiceError::StepUpRequired(_) => Self {
+                detail: format!(
+                    "{detail}; log in again (POST /api/v1/login), and send this with the new token"
+                ),
+                ..new(StatusCode::FORBIDDEN, STEP_UP_REQUIRED, "Confirm who you are")
+            },
             ServiceError::TooManyStreams(_) => Self {
                 retry_after: Some(30),
                 ..new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", "Too many event streams")

@@ -43,7 +43,11 @@ impl Oops {
 
 impl From<ServiceError> for Oops {
     fn from(error: ServiceError) -> Self {
-        Problem::from(error).into()
+        // People confirm on a page, and log in nowhere.
+        let detail = matches!(error, ServiceError::StepUpRequired(_)).then(|| error.to_string());
+        let mut problem = Problem::from(error);
+        problem.detail = detail.unwrap_or(problem.detail);
+        problem.into()
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 
 use super::audit::Target;
 use super::login_limits::{LoginLimits, Subject};
+use super::open_callers::access_ended;
 use super::password::{Caller, Passwords};
 use super::step_up::SensitiveAction;
 use super::{Actor, By, Scope, Service, ServiceError, jwt};
@@ -122,6 +123,11 @@ impl Service {
         let scopes = [Scope::Read, Scope::Write];
         let (token, secret) = self.new_token(&user, TokenKind::Session, &name, &scopes, lasts)?;
         let granted = self.store_token(&*self.store, &token, secret).await?;
+        // A password that was changed since it was looked at lets nobody in.
+        if self.store.user_named(&user.name).await?.password_set_at != user.password_set_at {
+            self.store.delete_token(granted.id).await?;
+            return Err(ServiceError::Unauthenticated("the password was changed meanwhile".to_owned()));
+        }
         self.end_first_login_links().await?;
         let device = self.new_device(&user.name, self.clock.now())?;
         let token = Token { id: granted.id, token, last_used_at: None };
@@ -405,7 +411,7 @@ impl By<'_> {
         self.actor.must_be_unlimited()?;
         scopes.iter().try_for_each(|scope| self.actor.must(*scope))?;
         if self.actor.is_admin && scopes.contains(&Scope::Write) {
-            self.must_prove(SensitiveAction::MakeAdminToken)?;
+            self.must_prove(SensitiveAction::MakeAdminToken).await?;
         }
         let name = checked_name("name", name)?;
         let user = self.store.user_named(&self.actor.name).await?;
@@ -419,7 +425,15 @@ impl By<'_> {
             json!({ "scopes": token.scopes, "collection_ids": limit, "expires_at": token.expires_at });
         let target = Target::new(audited(kind), None, &name);
         let store = self.audited(&format!("{}.create", audited(kind)), target, Some(about));
-        self.store_token(&*store, &token, secret).await
+        let granted = self.store_token(&*store, &token, secret).await?;
+        // What ended with its maker's access must not go on in a token that was made at that moment.
+        if let Some(maker) = self.actor.token_id
+            && self.store.callers(&[maker]).await?.is_empty()
+        {
+            self.store.delete_token(granted.id).await?;
+            return Err(access_ended());
+        }
+        Ok(granted)
     }
 
     /// Refuses a limit to nothing, or to what the caller does not see.
@@ -438,7 +452,7 @@ impl By<'_> {
     /// A code that logs a user in, once; for admins.
     pub async fn make_login_code(&self, user: &str) -> Result<Granted, ServiceError> {
         self.actor.must_manage()?;
-        self.must_prove(SensitiveAction::MakeLoginLink)?;
+        self.must_prove(SensitiveAction::MakeLoginLink).await?;
         let user = self.store.user_named(user).await?;
         let store = self.audited("user.login_link", Target::user(&user), None);
         self.make_link(&*store, &user, "link").await
@@ -504,7 +518,7 @@ impl By<'_> {
             self.actor.must_be_unlimited()?
         } else {
             self.actor.must_manage()?;
-            self.must_prove(SensitiveAction::SetPasswordOfOthers)?;
+            self.must_prove(SensitiveAction::SetPasswordOfOthers).await?;
         }
         if password.expose().chars().count() < PASSWORD_CHARS {
             let message = format!("a password has at least {PASSWORD_CHARS} characters");

@@ -60,7 +60,7 @@ impl By<'_> {
     pub async fn bulk(&self, of: &BulkOf, action: BulkAction) -> Result<BulkDone, ServiceError> {
         self.actor.must(Scope::Write)?;
         if action == BulkAction::Delete {
-            self.must_prove(SensitiveAction::DeleteManySources)?;
+            self.must_prove(SensitiveAction::DeleteManySources).await?;
         }
         if let BulkAction::Move(id) = action
             && !self.visible_collections().await?.iter().any(|one| one.id == id)

@@ -121,7 +121,7 @@ impl By<'_> {
     }
 }
 
-fn access_ended() -> ServiceError {
+pub(super) fn access_ended() -> ServiceError {
     let message = "the access of this token or session ended or changed meanwhile; log in again";
     ServiceError::Unauthenticated(message.to_owned())
 }

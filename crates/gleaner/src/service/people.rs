@@ -30,7 +30,7 @@ impl By<'_> {
     /// Adds a user without a password; a login link lets them set one.
     pub async fn create_user(&self, name: &str, is_admin: bool) -> Result<User, ServiceError> {
         self.actor.must_manage()?;
-        self.must_prove(SensitiveAction::AddUser)?;
+        self.must_prove(SensitiveAction::AddUser).await?;
         let name = checked_name("name", name)?;
         let target = Target::new("user", None, &name);
         let store = self.audited("user.create", target, Some(json!({ "is_admin": is_admin })));
@@ -41,7 +41,7 @@ impl By<'_> {
     /// Makes a user an admin, or no admin; one admin stays.
     pub async fn set_admin(&self, name: &str, is_admin: bool) -> Result<(), ServiceError> {
         self.actor.must_manage()?;
-        self.must_prove(SensitiveAction::ChangeAdmin)?;
+        self.must_prove(SensitiveAction::ChangeAdmin).await?;
         let user = self.store.user_named(name).await?;
         if !is_admin {
             self.not_the_last_admin(&user).await?;
@@ -64,7 +64,7 @@ impl By<'_> {
     /// Deletes a user who owns nothing and is not the last admin.
     pub async fn delete_user(&self, name: &str) -> Result<(), ServiceError> {
         self.actor.must_manage()?;
-        self.must_prove(SensitiveAction::DeleteUser)?;
+        self.must_prove(SensitiveAction::DeleteUser).await?;
         let user = self.store.user_named(name).await?;
         self.not_the_last_admin(&user).await?;
         self.audited("user.delete", Target::user(&user), None).delete_user(user.id).await?;
@@ -145,7 +145,7 @@ impl By<'_> {
     pub async fn delete_collection(&self, id: i64) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
         let collection = self.managed_collection(id).await?;
-        self.must_prove(SensitiveAction::DeleteCollection)?;
+        self.must_prove(SensitiveAction::DeleteCollection).await?;
         let target = Target::collection(&collection);
         let store = self.audited("collection.delete", target, Some(about(&collection)));
         store.delete_collection(id).await?;

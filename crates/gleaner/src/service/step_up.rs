@@ -6,6 +6,7 @@
 use gleaner_core::time::{Span, Time};
 
 use super::audit::Target;
+use super::open_callers::access_ended;
 use super::{Actor, By, Service, ServiceError};
 use crate::config::secret::Secret;
 
@@ -87,9 +88,13 @@ impl By<'_> {
         Ok(self.store.user_named(&self.actor.name).await?.password_hash.is_some())
     }
 
-    /// Refuses a session whose latest proof is too old.
-    pub(super) fn must_prove(&self, action: SensitiveAction) -> Result<(), ServiceError> {
-        let Some(at) = self.actor.proved_at() else { return Ok(()) };
+    /// Refuses a session whose latest proof is too old, and one that has ended: who was let in may be remembered for a
+    /// second longer.
+    pub(super) async fn must_prove(&self, action: SensitiveAction) -> Result<(), ServiceError> {
+        let Some(session_id) = self.actor.own_session() else { return Ok(()) };
+        let session = self.store.callers(&[session_id]).await?.pop();
+        let (session, user) = session.ok_or_else(access_ended)?;
+        let Some(at) = Actor::by_token(user, &session).proved_at() else { return Ok(()) };
         let now = self.clock.now();
         // Clocks of several machines differ a little, either way.
         let age = if at > now { at.since(now) } else { now.since(at) };

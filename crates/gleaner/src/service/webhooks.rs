@@ -132,7 +132,7 @@ impl By<'_> {
     pub async fn edit_webhook(&self, id: i64, edit: &WebhookEdit) -> Result<Webhook, ServiceError> {
         self.actor.must(Scope::Write)?;
         let was = self.webhook(id).await?;
-        self.must_prove_for(&was)?;
+        self.must_prove_for(&was).await?;
         let mut checks = Checks::default();
         let mut webhook = was.clone();
         if let Some(name) = &edit.name {
@@ -171,16 +171,16 @@ impl By<'_> {
     pub async fn delete_webhook(&self, id: i64) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
         let webhook = self.webhook(id).await?;
-        self.must_prove_for(&webhook)?;
+        self.must_prove_for(&webhook).await?;
         self.audited("webhook.delete", Target::webhook(&webhook), None).delete_webhook(id).await?;
         Ok(())
     }
 
-    fn must_prove_for(&self, webhook: &Webhook) -> Result<(), ServiceError> {
+    async fn must_prove_for(&self, webhook: &Webhook) -> Result<(), ServiceError> {
         if webhook.owner_id == self.actor.user_id {
             return Ok(());
         }
-        self.must_prove(SensitiveAction::ChangeWebhookOfOthers)
+        self.must_prove(SensitiveAction::ChangeWebhookOfOthers).await
     }
 
     /// Sends a test to a webhook, enabled or not, and waits for what becomes of it.

@@ -20,6 +20,7 @@ on_both!(
     a_changed_password_ends_what_the_former_one_let_in,
     wrong_current_passwords_are_limited_and_written_down,
     an_admin_sets_a_password_and_ends_the_users_sessions,
+    an_ended_session_leaves_no_token_behind,
     streams_end_with_their_token,
     streams_end_whoever_ended_their_access,
     streams_end_when_what_they_show_becomes_less,
@@ -140,6 +141,23 @@ async fn an_admin_sets_a_password_and_ends_the_users_sessions(db: Database) {
     session(&api, "ada", "another horse").await;
 }
 
+/// Another process remembers for a second who was let in; what was made in that second ends, too.
+async fn an_ended_session_leaves_no_token_behind(db: Database) {
+    let api = Api::new(db).await;
+    api.by().set_password("admin", None, &Secret::new("correct horse")).await.unwrap();
+    let (session, _) = session(&api, "admin", "correct horse").await;
+    assert_eq!(status(&api, &session).await, 200, "it is remembered from here on");
+    another(&api).by(&api.actor).set_password("admin", None, &Secret::new("another horse")).await.unwrap();
+    for scopes in ["read", "read write"] {
+        let body = json!({ "name": "late", "scopes": scopes });
+        api.ask_as(&session, Method::POST, "/tokens", Some(body)).await.problem(401);
+    }
+    let late = api.ask_as(&session, Method::POST, "/users/admin/login-code", Some(json!({}))).await;
+    late.problem(401);
+    let names = api.by().tokens(TokenKind::Api).await.unwrap();
+    assert!(names.iter().all(|token| token.token.name != "late"));
+}
+
 /// A stream of somebody with this token.
 async fn stream(api: &Api, token: &str) -> reqwest::Response {
     let response = api.open_as(token, "/events/stream").await;
@@ -232,7 +250,7 @@ async fn streams_end_when_what_they_show_becomes_less(db: Database) {
 
 async fn a_wait_ends_with_its_token(db: Database) {
     let (api, server) = (Api::new(db).await, Server::start().await);
-    server.on("/feed", Reply::ok("").stall());
+    server.on("/feed", Reply::raw("").stall());
     let id = add(&api, server.url("/feed").as_str()).await;
     let token = api.token("mine", WRITE).await;
     let path = format!("/sources/{id}/poll?wait=true");

@@ -128,8 +128,9 @@ fn with_input(mut command: Command, input: &str) -> Run {
 #[test]
 fn a_token_that_another_process_revokes_ends_its_stream() {
     let site = Site::served();
-    let made = site.run(&["token", "create", "follower"]).ok();
-    site.place.write("token", &made);
+    let made = site.run(&["token", "create", "follower"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    site.place.write("token", &made.out);
     let mut follow = site.command(&["events", "--follow"]);
     follow.stdout(Stdio::null()).stderr(Stdio::piped());
     let mut follow = follow.spawn().unwrap();

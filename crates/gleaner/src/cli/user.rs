@@ -38,16 +38,12 @@ enum Sub {
         /// Whom
         name: String,
     },
-    /// Set a password, asked for or read from standard input; ends the user's sessions and what they made
-    ///
-    /// Over --server, setting your own asks for the current one first.
+    /// Set a password, asked for or read from standard input; for your own over --server, after the current one
     Password {
         /// Whose
         name: String,
     },
-    /// Make a link that logs a user in, once
-    ///
-    /// `gleaner serve` prints such a link at its start only until somebody has logged in for the first time.
+    /// Make a link that logs a user in, once; a start of the server prints one only until somebody has logged in
     Link {
         /// Whom
         name: String,

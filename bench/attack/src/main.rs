@@ -111,6 +111,7 @@ impl Report {
 async fn run(plan: &Plan) -> Result<bool, Failed> {
     let farm = Farm::start().await?;
     let streams = format!("api.max_streams={}", plan.streams.max(100));
+    let per_user = format!("api.max_streams_per_user={}", plan.streams.max(100));
     let per_address = format!("api.max_connections_per_address={}", plan.streams + 250);
     let mut gleaner = Gleaner::start(&[
         "api.listen=\"127.0.0.1:0\"",
@@ -118,6 +119,7 @@ async fn run(plan: &Plan) -> Result<bool, Failed> {
         "source.poll_interval_minutes=1",
         "log.level=warn",
         &streams,
+        &per_user,
         &per_address,
     ])
     .await?;

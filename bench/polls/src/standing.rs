@@ -82,7 +82,7 @@ async fn fill(database: &Path, sources: usize) -> Result<String, Failed> {
     let service = Service::new(store, config()?, std::sync::Arc::new(SystemClock), Chance::new());
     let actor = service.local().await?;
     let password = Secret::new(PASSWORD.to_owned());
-    service.by(&actor).set_password(&actor.name, &password).await?;
+    service.by(&actor).set_password(&actor.name, None, &password).await?;
     let login = Login::Password { name: actor.name, password, address: None, device: None };
     Ok(service.log_in(login, Span::from_days(1)).await?.granted.secret.expose().to_owned())
 }

@@ -79,10 +79,11 @@ fn the_core_and_the_parser_stay_pure() {
 const GUARDED: [&str; 5] =
     ["store.source(", "store.post(", "store.article(", "store.source_names(", "store.collections("];
 /// Files of the service that read so, and why they may.
-const MAY_READ: [(&str, &str, &str); 4] = [
+const MAY_READ: [(&str, &str, &str); 5] = [
     ("visibility.rs", "store.", "it decides"),
     ("keys.rs", "store.collections(", "whose keys are set, their own are made due"),
     ("import.rs", "store.collections(", "it keeps those that may be seen"),
+    ("open_callers.rs", "store.collections(", "it ends streams of those who do not see them any more"),
     ("content.rs", "store.article(", "it was looked at before, or made just now"),
 ];
 

@@ -9,6 +9,8 @@ CREATE TABLE users (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     name          TEXT    NOT NULL UNIQUE,
     password_hash TEXT,
+    -- Devices that were known before are not known any more.
+    password_set_at BIGINT,
     is_admin      BOOLEAN NOT NULL,
     created_at    BIGINT  NOT NULL
 );
@@ -338,6 +340,10 @@ CREATE TABLE tokens (
     created_at   BIGINT NOT NULL,
     expires_at   BIGINT NOT NULL,
     last_used_at BIGINT,
+    -- The session that made it, itself or through another token; it may be gone. Null: the command line did.
+    made_by_session BIGINT,
+    -- Of a session: when its user last proved who they are.
+    proved_at    BIGINT,
     UNIQUE (user_id, kind, name)
 );
 

@@ -283,6 +283,7 @@ impl Reader<'_> {
             max_connections: self.whole("api.max_connections")?,
             max_connections_per_address: self.whole("api.max_connections_per_address")?,
             max_streams: self.whole("api.max_streams")?,
+            max_streams_per_user: self.whole("api.max_streams_per_user")?,
             trusted_proxies: self.networks("api.trusted_proxies")?,
             jwt_secret: self.optional("api.jwt_secret", parse::secret).map(Secret::new),
         })

@@ -237,6 +237,8 @@ pub static SETTINGS: &[Setting] = &[
         "How many of them one address has at most; beyond, its oldest without a login is closed. Trusted proxies have no such limit."),
     open("api.max_streams", Takes::Whole(0, 100_000), Some("500"),
         "How many event streams are open at most, open dashboards included; each takes a file descriptor."),
+    open("api.max_streams_per_user", Takes::Whole(0, 100_000), Some("50"),
+        "Maximum number of open event streams of one user, open dashboards included."),
     open("api.trusted_proxies", Takes::List("a network such as 10.0.0.0/8 or fd00::/8, or an address", |text| parse::network(text).is_some()), Some("[]"),
         "Reverse proxies whose X-Forwarded-For tells where a request comes from; not set: nobody's is believed."),
     hidden("api.jwt_secret", Takes::Text("a text of at least 32 bytes that is hard to guess", |text| parse::secret(text).is_some()), Secrecy::Secret,

@@ -153,6 +153,8 @@ pub struct Api {
     pub max_connections_per_address: u32,
     /// How many streams of events are open at most.
     pub max_streams: u32,
+    /// Maximum number of open event streams of one user.
+    pub max_streams_per_user: u32,
     /// Proxies whose word is taken for where a request comes from.
     pub trusted_proxies: Vec<IpNet>,
     /// What access tokens are signed with.

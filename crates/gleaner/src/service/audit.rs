@@ -1,12 +1,13 @@
 //! The audit log: who changed what from where, and who logged in. Listed for admins.
 //!
-//! An edit of a source writes its row in its own transaction; all else right after the change. Names of things are
+//! Edits of sources and changes of users, tokens, keys, collections and webhooks write their row in their own
+//! transaction; all else right after the change. Names of things are
 //! copied, since things go; secrets never get here: what a caller sends is not written, only what changed of what
 //! everybody may see. Absent on purpose: polls, posts and articles, which are no settings.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{Actor, By, LoggedIn, Login, Service, ServiceError, Source};
 use crate::log;
 use crate::store::{
-    AuditEntry, AuditFilter, Collection, NewAudit, SourceEdit, SourceSettings, User, Webhook,
+    AuditEntry, AuditFilter, Collection, NewAudit, SourceEdit, SourceSettings, Store, User, Webhook,
 };
 
 /// Rows for failed logins that one hour may add; what comes from further addresses shares one.
@@ -117,7 +118,7 @@ impl Service {
     }
 
     /// Names that nobody has are not kept: people type passwords there.
-    async fn audit_failed_login(&self, name: Option<String>, via: &str, address: Option<IpAddr>) {
+    pub(super) async fn audit_failed_login(&self, name: Option<String>, via: &str, address: Option<IpAddr>) {
         let _turn = self.failed_logins.turn.lock().await;
         let now = self.clock.now();
         let users = self.store.users().await.unwrap_or_default();
@@ -196,6 +197,14 @@ impl By<'_> {
         if !self.is_part {
             self.write_audit(&self.audit_entry(action, target, changes)).await;
         }
+    }
+
+    /// The store, for one change with its row in the same transaction; see [`Audit::audited`](crate::store::Audit::audited).
+    pub(super) fn audited(&self, action: &str, target: Target, changes: Option<Value>) -> Arc<dyn Store> {
+        if self.is_part {
+            return Arc::clone(&self.store);
+        }
+        self.store.audited(self.audit_entry(action, target, changes))
     }
 
     /// The row of an edit of a source; none where nothing of note changes.

@@ -1,6 +1,7 @@
 //! One action on many sources, each for itself: what fails for one is told, and the others go on.
 
 use super::audit::{Target, some_ids};
+use super::step_up::SensitiveAction;
 use super::{By, Checks, Scope, ServiceError, SourceFields, SourceFilter};
 
 /// How many sources one request changes at most.
@@ -58,6 +59,9 @@ impl By<'_> {
     /// Does the same to many sources.
     pub async fn bulk(&self, of: &BulkOf, action: BulkAction) -> Result<BulkDone, ServiceError> {
         self.actor.must(Scope::Write)?;
+        if action == BulkAction::Delete {
+            self.must_prove(SensitiveAction::DeleteManySources).await?;
+        }
         if let BulkAction::Move(id) = action
             && !self.visible_collections().await?.iter().any(|one| one.id == id)
         {

@@ -25,13 +25,15 @@ pub(super) enum Subject<'a> {
     NameFrom(&'a str, Option<IpAddr>),
     /// Those of a device that has logged in with this name before.
     Device(&'a str),
+    /// Those of somebody who is logged in as this user, and gives the password once more.
+    Account(i64),
 }
 
 impl Subject<'_> {
     /// How many attempts a minute.
     const fn limit(&self) -> u32 {
         match self {
-            Self::NameFrom(..) => 5,
+            Self::NameFrom(..) | Self::Account(_) => 5,
             Self::Device(_) => 10,
             Self::Address(_) => 20,
             Self::Name(_) => 50,

@@ -27,6 +27,7 @@ pub mod jwt;
 mod keys;
 mod lists;
 mod login_limits;
+mod open_callers;
 mod overview;
 mod pages;
 mod password;
@@ -40,6 +41,7 @@ mod recent_events;
 mod repeat;
 mod replay;
 mod sources;
+mod step_up;
 mod stream;
 mod synonyms;
 mod visibility;
@@ -92,6 +94,7 @@ pub use preview::{
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
 pub use sources::{Added, NewSource, SameUrl};
+pub use step_up::Proof;
 pub use stream::{Resent, StreamNow};
 pub use webhooks::{NewWebhook, WebhookEdit};
 pub use workers::WorkerNow;
@@ -128,6 +131,7 @@ pub struct Service {
     outbox: Outbox,
     /// How many more streams of events may be open.
     streams: Arc<Semaphore>,
+    open_callers: open_callers::OpenCallers,
     recent_events: recent_events::RecentEvents,
     ready: health::LatestReadiness,
     /// Says that something is to be sent to a webhook.
@@ -203,6 +207,7 @@ impl Service {
             poller: OnceLock::new(),
             outbox,
             streams: Arc::new(Semaphore::new(streams)),
+            open_callers: open_callers::OpenCallers::default(),
             recent_events: recent_events::RecentEvents::default(),
             ready: health::LatestReadiness::default(),
             send: Arc::default(),

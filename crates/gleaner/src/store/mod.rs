@@ -281,8 +281,9 @@ pub trait People: Send + Sync {
     /// The user of that name.
     async fn user_named(&self, name: &str) -> Result<User>;
 
-    /// Sets a password's hash.
-    async fn set_password(&self, user_id: i64, hash: Option<&str>) -> Result<()>;
+    /// Sets a password, and ends what the former one let in: all sessions and login links of the user but `keep`, and
+    /// the tokens that they made. Returns how many ended.
+    async fn set_password(&self, change: &PasswordChange) -> Result<u64>;
 
     /// Makes a user an admin, or no admin.
     async fn set_admin(&self, user_id: i64, is_admin: bool) -> Result<()>;
@@ -333,11 +334,17 @@ pub trait Access: Send + Sync {
     /// The token of that kind and key, with its user; whether it has ended is for the caller to say.
     async fn token(&self, kind: TokenKind, key: &str) -> Result<Option<(Token, User)>>;
 
+    /// Those of these tokens that are there, with their users.
+    async fn callers(&self, ids: &[i64]) -> Result<Vec<(Token, User)>>;
+
     /// A user's tokens of that kind.
     async fn tokens(&self, user_id: i64, kind: TokenKind) -> Result<Vec<Token>>;
 
     /// Notes that a token was used.
     async fn touch_token(&self, id: i64, now: Time) -> Result<()>;
+
+    /// Notes that a session's user has proved who they are.
+    async fn set_proved(&self, id: i64, at: Time) -> Result<()>;
 
     /// Revokes a token; whether it was there.
     async fn delete_token(&self, id: i64) -> Result<bool>;

@@ -1,6 +1,7 @@
 //! PostgreSQL, for when one machine is not enough.
 
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -109,8 +110,8 @@ pub(super) async fn open(options: &Options) -> Result<sql::Sql> {
         .connect_with(connect)
         .await
         .map_err(|error| StoreError::from_driver(&database, error))?;
-    let store =
-        sql::Sql { read: Readers(pool.clone()), write: pool, database, patience: Some(options.patience) };
+    let read = Arc::new(Readers(pool.clone()));
+    let store = sql::Sql { read, write: pool, database, patience: Some(options.patience), audit: None };
     store.migrate().await?;
     Ok(store)
 }

@@ -132,6 +132,8 @@ pub struct User {
     pub name: String,
     /// Its password's hash; none: no password set.
     pub password_hash: Option<String>,
+    /// When its password was last set.
+    pub password_set_at: Option<Time>,
     /// Whether it manages users.
     pub is_admin: bool,
     /// When it was made.
@@ -194,6 +196,11 @@ impl TokenKind {
             Self::Link => "link",
         }
     }
+
+    /// The kind that is stored under this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Api, Self::Session, Self::Feed, Self::Link].into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 /// A token to be stored.
@@ -211,10 +218,12 @@ pub struct NewToken {
     pub scopes: String,
     /// The only collections that it opens; none: all that its user may see.
     pub collection_ids: Option<Vec<i64>>,
-    /// When it was made.
     pub created_at: Time,
-    /// When it ends.
     pub expires_at: Time,
+    /// The session that made it, itself or through another token; none: the command line did.
+    pub made_by_session: Option<i64>,
+    /// Of a session: when its user last proved who they are.
+    pub proved_at: Option<Time>,
 }
 
 /// A token as stored.
@@ -226,6 +235,17 @@ pub struct Token {
     pub token: NewToken,
     /// When it was last used, to the minute.
     pub last_used_at: Option<Time>,
+}
+
+/// A password to be set, and who stays logged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PasswordChange {
+    pub user_id: i64,
+    /// None: the user has no password any more.
+    pub hash: Option<String>,
+    pub at: Time,
+    /// The token that stays, with what it made: the caller's own.
+    pub keep: Option<i64>,
 }
 
 /// What is known of a request that must not be carried out twice.

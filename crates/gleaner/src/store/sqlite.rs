@@ -1,6 +1,7 @@
 //! SQLite: a file, WAL, one writer, readers beside it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -119,7 +120,8 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
         .map_err(fail)?;
     let connect = connect.create_if_missing(false).read_only(true).pragma("cache_size", "-4000");
     let read = Readers::new(connect, options.max_connections);
-    let store = sql::Sql { read, write, database: path.to_owned(), patience: None };
+    let store =
+        sql::Sql { read: Arc::new(read), write, database: path.to_owned(), patience: None, audit: None };
     store.migrate().await?;
     keep_private(&marker(path)).map_err(cannot)?;
     Ok(store)

@@ -7,7 +7,7 @@ use gleaner_core::time::Time;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, SqliteConnection};
 
-use super::{Result, StoreError, postgres, sqlite};
+use super::{NewAudit, Result, StoreError, postgres, sqlite};
 
 /// How long a look at a database waits for its writer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,6 +21,9 @@ const LATEST: &str = "SELECT MAX(at) FROM (SELECT MAX(created_at) AS at FROM out
 /// How many secrets it holds that only the vault's key opens.
 const SEALED: &str = "SELECT (SELECT COUNT(*) FROM credentials) + \
     (SELECT COUNT(*) FROM sources WHERE secret IS NOT NULL)";
+
+/// Under which name a copy's `meta` says when it was made.
+const TAKEN_AT: &str = "backup_taken_at";
 
 /// What state a database is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +108,61 @@ pub async fn copy(from: &Path, to: &Path) -> Result<()> {
     let copied = sqlx::query("VACUUM INTO $1").bind(to.display().to_string()).execute(&mut connection).await;
     let _ = connection.close().await;
     copied.map(|_| ()).map_err(|error| StoreError::from_driver(&from.display().to_string(), error))
+}
+
+/// Notes in a copy when it was made.
+pub async fn mark_copy(path: &Path, at: Time) -> Result<()> {
+    change(path, async |connection| {
+        let query = sqlx::query("INSERT OR REPLACE INTO meta (name, value) VALUES ($1, $2)");
+        query.bind(TAKEN_AT).bind(at.as_millis().to_string()).execute(connection).await.map(|_| ())
+    })
+    .await
+    .map(|_| ())
+}
+
+/// Takes the note out of a copy that is to be used again; when it was made, where it says so.
+pub async fn take_mark(path: &Path) -> Result<Option<Time>> {
+    let taken = change(path, async |connection| {
+        let query = sqlx::query("DELETE FROM meta WHERE name = $1 RETURNING value").bind(TAKEN_AT);
+        let row = query.fetch_optional(connection).await?;
+        row.map(|row| row.try_get::<String, _>(0)).transpose()
+    });
+    let millis = taken.await?.flatten().and_then(|text| text.parse().ok());
+    Ok(millis.map(Time::from_millis))
+}
+
+/// Adds a row to the audit log of an SQLite database that is not open here, in the name of its first admin.
+pub async fn append_audit(path: &Path, entry: &NewAudit) -> Result<()> {
+    change(path, async |connection| {
+        let query = sqlx::query(
+            "INSERT INTO audit (first_at, last_at, user_id, user_name, via, action, target_kind, target_name, changes) \
+             SELECT $1, $1, id, name, $2, $3, $4, $5, $6 FROM users WHERE is_admin ORDER BY id LIMIT 1",
+        );
+        let query = query.bind(entry.at.as_millis()).bind(&entry.via).bind(&entry.action);
+        let query = query.bind(&entry.target_kind).bind(&entry.target_name).bind(&entry.changes);
+        query.execute(connection).await.map(|_| ())
+    })
+    .await
+    .map(|_| ())
+}
+
+/// Changes an SQLite database of this gleaner's schema; none: its schema is another, and it is left as it is.
+async fn change<T>(
+    path: &Path,
+    work: impl AsyncFnOnce(&mut SqliteConnection) -> sqlx::Result<T>,
+) -> Result<Option<T>> {
+    let fail = |error| StoreError::from_driver(&path.display().to_string(), error);
+    let mut connection = connect(path, PATIENCE).await?;
+    let known = sqlite::MIGRATIONS.last().map_or(0, |migration| migration.version);
+    let done = async {
+        if sqlite_version(&mut connection).await? != known {
+            return Ok(None);
+        }
+        work(&mut connection).await.map(Some)
+    };
+    let done = done.await.map_err(fail);
+    let _ = connection.close().await;
+    done
 }
 
 /// An SQLite file, as its own check finds it.

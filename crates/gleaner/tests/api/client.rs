@@ -169,6 +169,12 @@ impl Api {
         request.bearer_auth(&self.token).send().await.unwrap()
     }
 
+    /// The same with another token.
+    pub(crate) async fn open_as(&self, token: &str, path: &str) -> reqwest::Response {
+        let request = self.client.get(format!("{}/api/v1{path}", self.base));
+        request.bearer_auth(token).send().await.unwrap()
+    }
+
     /// The status of an answer that may go on for ever, to whoever has this token; none: to nobody.
     pub(crate) async fn status_of(&self, path: &str, token: Option<&str>) -> u16 {
         let request = self.client.get(format!("{}{path}", self.base));

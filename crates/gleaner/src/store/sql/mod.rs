@@ -27,24 +27,27 @@ mod visibility;
 mod webhooks;
 mod workers;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gleaner_core::time::Time;
 use sqlx::{AssertSqlSafe, Executor, Row as _, Transaction};
 
 use super::{BEGIN, Db, MIGRATION_LOCK, MIGRATIONS, Readers, Row};
-use crate::store::{Result, StoreError};
+use crate::store::{NewAudit, Result, StoreError};
 
 /// A store in one database.
 pub(in crate::store) struct Sql {
     /// For reading alone.
-    pub(in crate::store) read: Readers,
+    pub(in crate::store) read: Arc<Readers>,
     /// For writing, and reading what is written.
     pub(in crate::store) write: sqlx::Pool<Db>,
     /// How people know it.
     pub(in crate::store) database: String,
     /// How long an answer is waited for; none: as long as it takes, where no network is in between.
     pub(in crate::store) patience: Option<Duration>,
+    /// Added in the transaction of each change of users, collections, keys, tokens and webhooks; see [`Audit::audited`].
+    pub(in crate::store) audit: Option<NewAudit>,
 }
 
 type Tx = Transaction<'static, Db>;

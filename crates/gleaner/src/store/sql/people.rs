@@ -4,9 +4,11 @@ use async_trait::async_trait;
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
-use super::super::Row;
-use super::{Query, Sql, ms, time};
-use crate::store::{Collection, CollectionEdit, People, Result, StoreError, User};
+use super::super::{BEGIN, Row};
+use super::{Query, Sql, Tx, audit, ms, opt_time, time};
+use crate::store::{Collection, CollectionEdit, NewAudit, PasswordChange, People, Result, StoreError, User};
+
+const USER: &str = "id, name, password_hash, password_set_at, is_admin, created_at";
 
 #[async_trait]
 impl People for Sql {
@@ -17,25 +19,23 @@ impl People for Sql {
     }
 
     async fn users(&self) -> Result<Vec<User>> {
-        self.all(
-            Query::new("SELECT id, name, password_hash, is_admin, created_at FROM users ORDER BY id"),
-            user,
-        )
-        .await
+        self.all(Query::new(format!("SELECT {USER} FROM users ORDER BY id")), user).await
     }
 
     async fn user_named(&self, name: &str) -> Result<User> {
-        let mut query =
-            Query::new("SELECT id, name, password_hash, is_admin, created_at FROM users WHERE name = ");
+        let mut query = Query::new(format!("SELECT {USER} FROM users WHERE name = "));
         query.push_bind(name);
         let found = self.all(query, user).await?.into_iter().next();
         found.ok_or_else(|| StoreError::NotFound { entity: "user", key: name.to_owned() })
     }
 
-    async fn set_password(&self, user_id: i64, hash: Option<&str>) -> Result<()> {
-        let mut query = Query::new("UPDATE users SET password_hash = ");
-        query.push_bind(hash).push(" WHERE id = ").push_bind(user_id);
-        self.change(query, "user", user_id).await
+    async fn set_password(&self, change: &PasswordChange) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let set = set_password(&mut tx, change, self.audit.as_ref()).await;
+        match self.end(tx, set).await? {
+            Some(ended) => Ok(ended),
+            None => Err(StoreError::NotFound { entity: "user", key: change.user_id.to_string() }),
+        }
     }
 
     async fn set_admin(&self, user_id: i64, is_admin: bool) -> Result<()> {
@@ -105,7 +105,7 @@ impl People for Sql {
                 query.push(" AND service = ").push_bind(service);
             }
         }
-        match query.build().execute(&self.write).await {
+        match self.execute(query).await {
             Ok(_) => Ok(()),
             Err(error) if is_foreign_key(&error) => {
                 Err(StoreError::NotFound { entity: "user", key: owner_id.to_string() })
@@ -131,8 +131,9 @@ impl People for Sql {
 impl Sql {
     /// Runs an `INSERT … VALUES (…` and tells the id; a name that is taken, or an owner that is missing, is told.
     pub(super) async fn insert(&self, mut query: Query, entity: &'static str, key: &str) -> Result<i64> {
-        match query.push(") RETURNING id").build().fetch_one(&self.write).await {
-            Ok(row) => row.try_get(0).map_err(|error| self.fail(error)),
+        query.push(") RETURNING id");
+        match self.insert_audited(query).await {
+            Ok(id) => Ok(id),
             Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
                 Err(StoreError::Duplicate { entity, key: key.to_owned(), id: None })
             }
@@ -153,16 +154,56 @@ impl Sql {
     }
 
     /// Runs a statement; how many rows it touched.
-    pub(super) async fn run(&self, mut query: Query) -> Result<u64> {
-        let done = query.build().execute(&self.write).await.map_err(|error| self.fail(error))?;
-        Ok(done.rows_affected())
+    pub(super) async fn run(&self, query: Query) -> Result<u64> {
+        self.execute(query).await.map_err(|error| self.fail(error))
     }
 
-    pub(super) async fn change(&self, mut query: Query, entity: &'static str, id: i64) -> Result<()> {
-        match query.build().execute(&self.write).await {
-            Ok(done) if done.rows_affected() == 0 => {
-                Err(StoreError::NotFound { entity, key: id.to_string() })
+    /// Runs a statement, and where it touched rows adds the audit row of this store in the same transaction.
+    async fn execute(&self, mut query: Query) -> sqlx::Result<u64> {
+        let Some(entry) = &self.audit else {
+            return Ok(query.build().execute(&self.write).await?.rows_affected());
+        };
+        let mut tx = self.write.begin_with(BEGIN).await?;
+        let done = async {
+            let rows = query.build().execute(&mut *tx).await?.rows_affected();
+            if rows > 0 {
+                audit::append(&mut tx, entry).await?;
             }
+            Ok(rows)
+        };
+        let done = done.await;
+        self.commit_if_done(tx, done).await
+    }
+
+    /// Runs an `INSERT … RETURNING id`. The audit row of this store gets the id where it has none.
+    async fn insert_audited(&self, mut query: Query) -> sqlx::Result<i64> {
+        let Some(entry) = &self.audit else {
+            return query.build().fetch_one(&self.write).await?.try_get(0);
+        };
+        let mut tx = self.write.begin_with(BEGIN).await?;
+        let done = async {
+            let id: i64 = query.build().fetch_one(&mut *tx).await?.try_get(0)?;
+            let entry = NewAudit { target_id: entry.target_id.or(Some(id)), ..entry.clone() };
+            audit::append(&mut tx, &entry).await?;
+            Ok(id)
+        };
+        let done = done.await;
+        self.commit_if_done(tx, done).await
+    }
+
+    async fn commit_if_done<T>(&self, tx: Tx, done: sqlx::Result<T>) -> sqlx::Result<T> {
+        match done {
+            Ok(value) => tx.commit().await.map(|()| value),
+            Err(error) => {
+                self.undo(tx).await;
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) async fn change(&self, query: Query, entity: &'static str, id: i64) -> Result<()> {
+        match self.execute(query).await {
+            Ok(0) => Err(StoreError::NotFound { entity, key: id.to_string() }),
             Ok(_) => Ok(()),
             Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
                 Err(StoreError::Duplicate { entity, key: id.to_string(), id: None })
@@ -191,11 +232,37 @@ fn is_foreign_key(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| error.is_foreign_key_violation())
 }
 
+/// Sets a password and ends what the former one let in; how many sessions and tokens ended, or none where there is no
+/// such user.
+async fn set_password(
+    tx: &mut Tx,
+    change: &PasswordChange,
+    entry: Option<&NewAudit>,
+) -> sqlx::Result<Option<u64>> {
+    let mut query = Query::new("UPDATE users SET password_hash = ");
+    query.push_bind(change.hash.as_deref()).push(", password_set_at = ").push_bind(ms(change.at));
+    query.push(" WHERE id = ").push_bind(change.user_id);
+    if query.build().execute(&mut **tx).await?.rows_affected() == 0 {
+        return Ok(None);
+    }
+    // No token has this id.
+    let keep = change.keep.unwrap_or(-1);
+    let mut query = Query::new("DELETE FROM tokens WHERE user_id = ");
+    query.push_bind(change.user_id).push(" AND id <> ").push_bind(keep);
+    query.push(" AND (kind IN ('session', 'link') OR made_by_session <> ").push_bind(keep).push(")");
+    let ended = query.build().execute(&mut **tx).await?.rows_affected();
+    if let Some(entry) = entry {
+        audit::append(tx, entry).await?;
+    }
+    Ok(Some(ended))
+}
+
 fn user(row: &Row) -> sqlx::Result<User> {
     Ok(User {
         id: row.try_get("id")?,
         name: row.try_get("name")?,
         password_hash: row.try_get("password_hash")?,
+        password_set_at: opt_time(row, "password_set_at")?,
         is_admin: row.try_get("is_admin")?,
         created_at: time(row, "created_at")?,
     })

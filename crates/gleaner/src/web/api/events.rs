@@ -129,6 +129,7 @@ async fn list(whoever: As, Query(which): Query<Which>) -> Result<Json<Page<Shown
 ), responses(
     (status = 200, content_type = "text/event-stream", body = String),
     (status = 422, description = "No such type, or no number of an event"),
+    (status = 429, description = "You have as many streams open as `api.max_streams_per_user` allows; see Retry-After"),
     (status = 503, description = "As many streams are open as `api.max_streams` allows; see Retry-After"),
 ))]
 async fn follow(

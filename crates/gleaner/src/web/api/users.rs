@@ -62,6 +62,8 @@ struct NewUser {
 struct NewPassword {
     /// At least ten characters.
     password: String,
+    /// To set one's own, where there is one.
+    current_password: Option<String>,
 }
 
 /// What logs somebody in, once.
@@ -102,19 +104,25 @@ async fn delete(whoever: As, Path(name): Path<String>) -> Result<StatusCode, Pro
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Set a password: one's own, or as an admin anybody's.
+/// Set a password: one's own with the current one, or as an admin anybody's.
+///
+/// Ends the user's other sessions, the tokens that these made, login links and known devices.
 #[utoipa::path(put, path = "/users/{name}/password", tag = "users", params(("name" = String, Path)),
     request_body = NewPassword, responses(
     (status = 204, description = "It is set"),
     (status = 404, description = "There is none of that name"),
-    (status = 422, description = "Too short"),
+    (status = 403, description = "Another user's, and the caller is no admin, or a session whose proof is too old"),
+    (status = 422, description = "Too short, or the current one is wrong"),
+    (status = 429, description = "Too many wrong passwords; see Retry-After"),
 ))]
 async fn set_password(
     whoever: As,
     Path(name): Path<String>,
     Json(new): Json<NewPassword>,
 ) -> Result<StatusCode, Problem> {
-    whoever.by().set_password(&name, &Secret::new(new.password)).await?;
+    let NewPassword { password, current_password } = new;
+    let current = current_password.map(Secret::new);
+    whoever.by().set_password(&name, current.as_ref(), &Secret::new(password)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -25,6 +25,7 @@ mod settings;
 mod shell;
 mod source;
 mod sources;
+mod step_up;
 mod timeline;
 mod webhooks;
 mod words;

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::Extension;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Form, Query, Request, State};
 use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, RETRY_AFTER, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -12,6 +12,7 @@ use gleaner_core::time::Span;
 use serde::Deserialize;
 
 use super::shell::LetIn;
+use super::step_up::{SentForm, StepUpRequired};
 use super::{Oops, Page, Visit, assets, words};
 use crate::config::secret::Secret;
 use crate::service::{DEVICE_LASTS, LoggedIn, Login, ServiceError};
@@ -50,37 +51,53 @@ pub(super) async fn let_in(State(web): State<Web>, request: Request, next: Next)
     // What only renews a part of a page leaves what was said to the next whole one.
     let said = cookie(headers, SAID).filter(|_| !by_script).map(|text| decoded(&text));
     let had_said = said.is_some();
-    let mut request = match checked(request, &form_token).await {
-        Ok(request) => request,
+    let (mut request, form) = match checked(request, &form_token).await {
+        Ok(checked) => checked,
         Err(oops) => return oops.into_response(),
     };
-    let actor = actor.at(address_of(&request));
-    request.extensions_mut().insert(LetIn { actor, form_token, said });
+    let mut let_in = LetIn { actor: actor.at(address_of(&request)), form_token, said };
+    let mut form = form.map(|body| SentForm::of(&request, &body));
+    if let Some(sent) = &mut form
+        && let Some(proof) = sent.take_proof()
+    {
+        match web.service.by(&let_in.actor).confirm(proof).await {
+            Ok(actor) => let_in.actor = actor,
+            Err(error) => {
+                let visit = Visit::of(&web, let_in);
+                return form.unwrap_or_default().ask_again(&visit, error).await;
+            }
+        }
+        request = sent.put_into(request);
+    }
+    request.extensions_mut().insert(let_in.clone());
     let mut response = next.run(request).await;
+    if let (Some(StepUpRequired(why)), Some(form)) = (response.extensions().get().cloned(), form) {
+        response = form.ask(&Visit::of(&web, let_in), &why).await;
+    }
     if had_said && !response.headers().contains_key(SET_COOKIE) {
         set_cookie(&mut response, &web, SAID, "", 0);
     }
     response
 }
 
-/// Refuses what changes something and does not carry the token of our forms.
-async fn checked(request: Request, form_token: &str) -> Result<Request, Oops> {
+/// Refuses what changes something and does not carry the token of our forms. Returns the form with it, where it is one.
+async fn checked(request: Request, form_token: &str) -> Result<(Request, Option<Bytes>), Oops> {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Ok(request);
+        return Ok((request, None));
     }
     let same = |token: &str| token.len() == form_token.len() && constant_time_eq(token, form_token);
     let headers = request.headers();
-    if headers.get(FORM_TOKEN).and_then(|value| value.to_str().ok()).is_some_and(same) {
-        return Ok(request);
-    }
+    let ours = headers.get(FORM_TOKEN).and_then(|value| value.to_str().ok()).is_some_and(same);
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("application/x-www-form-urlencoded") {
-        return Err(Oops::foreign());
+        return if ours { Ok((request, None)) } else { Err(Oops::foreign()) };
     }
     let (parts, body) = request.into_parts();
     let bytes = to_bytes(body, LARGEST_FORM).await.map_err(|_| Oops::foreign())?;
-    let ours = url::form_urlencoded::parse(&bytes).any(|(name, value)| name == "form_token" && same(&value));
-    if ours { Ok(Request::from_parts(parts, Body::from(bytes))) } else { Err(Oops::foreign()) }
+    let mut fields = url::form_urlencoded::parse(&bytes);
+    let ours = ours || fields.any(|(name, value)| name == "form_token" && same(&value));
+    let form = bytes.clone();
+    if ours { Ok((Request::from_parts(parts, Body::from(bytes)), Some(form))) } else { Err(Oops::foreign()) }
 }
 
 /// Takes as long whatever the texts say.
@@ -242,6 +259,13 @@ fn of_our_own(web: &Web, headers: &HeaderMap) -> bool {
     let host = header(HOST.as_str()).unwrap_or_default();
     let public = web.service.config().api.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/'));
     public == Some(origin) || origin.split_once("://").is_some_and(|(_, from)| from == host)
+}
+
+/// Has the browser known at the next login, after the password was changed.
+pub(super) fn keep_device(visit: &Visit, response: &mut Response) -> Result<(), Oops> {
+    let device = visit.by().renew_device()?;
+    set_cookie(response, &visit.web, DEVICE, device.expose(), DEVICE_LASTS.as_millis() / 1000);
+    Ok(())
 }
 
 fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {

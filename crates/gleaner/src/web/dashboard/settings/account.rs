@@ -8,7 +8,7 @@ use super::Parts;
 use crate::config::secret::Secret;
 use crate::service::{ServiceError, TokenKind};
 use crate::web::dashboard::given::Given;
-use crate::web::dashboard::session::go;
+use crate::web::dashboard::session::{go, keep_device};
 use crate::web::dashboard::words::count;
 use crate::web::dashboard::{Oops, Page, Shell, Visit};
 
@@ -63,14 +63,20 @@ async fn show(visit: &Visit, given: Given) -> Result<Response, Oops> {
 }
 
 pub(super) async fn set_password(visit: Visit, mut given: Given) -> Result<Response, Oops> {
-    let secrets = ["password", "again"];
+    let secrets = ["current_password", "password", "again"];
     if given.get("password") != given.get("again") {
         given.note("again", "the two are not the same; type both once more");
         return show(&visit, given.without(&secrets)).await;
     }
-    let password = Secret::new(given.get("password"));
-    match visit.by().set_password(&visit.actor.name, &password).await {
-        Ok(()) => Ok(go(&visit.web, "/settings", "Your password is set.")),
+    let (current, password) = (given.some("current_password"), Secret::new(given.get("password")));
+    let current = current.map(|_| Secret::new(given.get("current_password")));
+    match visit.by().set_password(&visit.actor.name, current.as_ref(), &password).await {
+        Ok(()) => {
+            let said = "Your password is set. Your other sessions and what they made are ended.";
+            let mut response = go(&visit.web, "/settings", said);
+            keep_device(&visit, &mut response)?;
+            Ok(response)
+        }
         Err(error) => show(&visit, given.without(&secrets).refused_by(error)?).await,
     }
 }

@@ -85,7 +85,7 @@ pub struct LoggedIn {
 pub(super) struct Gate {
     /// Tokens by id, with when they were looked up.
     known: Mutex<HashMap<String, (Token, User, Time)>>,
-    limits: LoginLimits,
+    pub(super) limits: LoginLimits,
     passwords: Passwords,
     lookups: Lookups,
 }
@@ -108,6 +108,11 @@ impl Service {
             }
             Login::Link(code) => self.check_link(&code).await?,
         };
+        self.start_session(user, lasts).await
+    }
+
+    /// A session for a user who has proved who they are.
+    pub(super) async fn start_session(&self, user: User, lasts: Span) -> Result<LoggedIn, ServiceError> {
         let name = format!("login {}", hex::encode(&random::<8>()?));
         let scopes = vec![Scope::Read, Scope::Write];
         let granted = self.grant(&user, TokenKind::Session, &name, &scopes, None, lasts).await?;
@@ -195,7 +200,7 @@ impl Service {
         }
     }
 
-    async fn grant(
+    pub(super) async fn grant(
         &self,
         user: &User,
         kind: TokenKind,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::ServiceError;
+use super::{ServiceError, proxy_sign_in};
 use crate::store::{Token, TokenKind, User};
 
 /// What somebody may do.
@@ -72,6 +72,7 @@ impl Actor {
         let via = match token.token.kind {
             TokenKind::Api => format!("token {}", token.token.name),
             TokenKind::Feed => format!("feed token {}", token.token.name),
+            TokenKind::Session if proxy_sign_in::is_session(token) => proxy_sign_in::VIA.to_owned(),
             TokenKind::Session | TokenKind::Link => self.via,
         };
         Self { limited_to: token.token.collection_ids.clone(), via, ..self }
@@ -96,6 +97,11 @@ impl Actor {
             via: format!("command line (OS user {})", os_user()),
             address: None,
         }
+    }
+
+    /// Whether a reverse proxy signed them in, whose word it depends on from request to request.
+    pub fn is_by_proxy(&self) -> bool {
+        self.via == proxy_sign_in::VIA
     }
 
     /// The only collections that the token opens; none: it is not limited.

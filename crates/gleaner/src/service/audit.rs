@@ -96,7 +96,7 @@ impl Service {
         result
     }
 
-    async fn audit_login(&self, actor: &Actor, via: &str, address: Option<IpAddr>) {
+    pub(super) async fn audit_login(&self, actor: &Actor, via: &str, address: Option<IpAddr>) {
         let now = self.clock.now();
         let address = address.map(|address| address.to_string());
         let fold_key = fold_key("login", now, &[address.as_deref().unwrap_or_default(), &actor.name, via]);
@@ -117,7 +117,7 @@ impl Service {
     }
 
     /// Names that nobody has are not kept: people type passwords there.
-    async fn audit_failed_login(&self, name: Option<String>, via: &str, address: Option<IpAddr>) {
+    pub(super) async fn audit_failed_login(&self, name: Option<String>, via: &str, address: Option<IpAddr>) {
         let _turn = self.failed_logins.turn.lock().await;
         let now = self.clock.now();
         let users = self.store.users().await.unwrap_or_default();
@@ -293,7 +293,7 @@ fn fold_key(action: &str, now: Time, parts: &[&str]) -> String {
 }
 
 /// The address that failed logins are counted by: of IPv6, the network that one customer has.
-fn network(address: IpAddr) -> String {
+pub(super) fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {

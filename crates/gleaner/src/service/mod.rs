@@ -32,6 +32,9 @@ mod lists;
 mod login_limits;
 mod look;
 mod offers;
+#[cfg(feature = "oidc")]
+mod oidc;
+mod oidc_accounts;
 mod overview;
 mod pages;
 mod password;
@@ -39,6 +42,7 @@ mod people;
 mod policies;
 pub mod policy_words;
 mod polling;
+mod proxy_sign_in;
 mod reading;
 mod recent_events;
 mod repeat;
@@ -88,11 +92,14 @@ pub use keys::SERVICES;
 pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use lists::Format;
 pub use look::{Look, Offer};
+#[cfg(feature = "oidc")]
+pub use oidc::{OidcAnswer, OidcEnd, OidcStart};
 pub use overview::Overview;
 pub use pages::Sheet;
 pub use people::CollectionChange;
 pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
+pub use proxy_sign_in::ProxySession;
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
 pub use sources::{Added, NewSource, SameUrl};
@@ -122,6 +129,9 @@ pub struct Service {
     outside: Outside,
     vault: Vault,
     gate: Gate,
+    proxy_sessions: proxy_sign_in::ProxySessions,
+    #[cfg(feature = "oidc")]
+    oidc: oidc::Provider,
     /// Polls by hand; made when it is first needed.
     poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
@@ -199,6 +209,9 @@ impl Service {
             outside: Outside::default(),
             vault,
             gate: Gate::default(),
+            proxy_sessions: proxy_sign_in::ProxySessions::default(),
+            #[cfg(feature = "oidc")]
+            oidc: oidc::Provider::default(),
             metrics: Arc::default(),
             counted: Counted::default(),
             held: health::Kept::default(),

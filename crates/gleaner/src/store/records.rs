@@ -126,16 +126,22 @@ pub struct Article {
 /// A user as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// Its id.
     pub id: i64,
-    /// What it is called.
     pub name: String,
-    /// Its password's hash; none: no password set.
+    /// None: no password set.
     pub password_hash: Option<String>,
-    /// Whether it manages users.
     pub is_admin: bool,
-    /// When it was made.
+    /// The account at an OpenID Connect provider that signs the user in.
+    pub oidc: Option<OidcAccount>,
     pub created_at: Time,
+}
+
+/// An account at an OpenID Connect provider. The provider never gives a subject to another person; names and mail
+/// addresses it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OidcAccount {
+    pub issuer: String,
+    pub subject: String,
 }
 
 /// A collection as stored.

@@ -32,7 +32,8 @@ impl Access for Sql {
 
     async fn token(&self, kind: TokenKind, key: &str) -> Result<Option<(Token, User)>> {
         let mut query = Query::new(format!(
-            "SELECT {TOKEN}, u.name AS user_name, u.password_hash, u.is_admin, u.created_at AS user_created_at \
+            "SELECT {TOKEN}, u.name AS user_name, u.password_hash, u.is_admin, u.oidc_issuer, u.oidc_subject, \
+             u.created_at AS user_created_at \
              FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.key = "
         ));
         query.push_bind(key).push(" AND t.kind = ").push_bind(kind.name());
@@ -42,6 +43,7 @@ impl Access for Sql {
                 name: row.try_get("user_name")?,
                 password_hash: row.try_get("password_hash")?,
                 is_admin: row.try_get("is_admin")?,
+                oidc: super::people::oidc_account(row)?,
                 created_at: time(row, "user_created_at")?,
             };
             Ok((token(row, kind)?, user))

@@ -47,6 +47,7 @@ mod reading;
 mod recent_events;
 mod repeat;
 mod replay;
+mod sign_in_checks;
 mod sources;
 mod stream;
 mod synonyms;

@@ -322,8 +322,8 @@ impl Service {
         };
         let http = Guarded { fetcher, now };
         let metadata = self.discovered(oidc, &http).await.map_err(|why| ServiceError::Unreachable {
-            url: oidc.issuer.clone(),
-            why: format!("the OpenID Connect provider cannot be used: {why}"),
+            url: format!("the OpenID Connect provider {} cannot be used", oidc.issuer),
+            why,
         })?;
         let back = format!("{}/login/oidc/callback", base.as_str().trim_end_matches('/'));
         let back = RedirectUrl::new(back).map_err(|_| refused("api.public_url is no URL to come back to"))?;

@@ -158,7 +158,8 @@ pub(super) async fn page(
     let next = inside(next);
     if let Some(session) = cookie(&headers, SESSION)
         && code.is_none()
-        && web.service.actor(&session).await.is_ok()
+        // A session of the proxy's may be worth nothing on this way here, and would lead back at once.
+        && web.service.actor(&session).await.is_ok_and(|actor| !actor.is_by_proxy())
     {
         return Redirect::to(&next).into_response();
     }

@@ -13,7 +13,7 @@ setup: ## Install what the tests need and the machine lacks
 
 check: ## Formatting, and clippy with warnings denied
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --features gleaner/test-faults -- -D warnings
+	cargo clippy --workspace --all-targets --locked --features gleaner/test-faults,gleaner/oidc -- -D warnings
 
 docs: ## The API documentation, with warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet

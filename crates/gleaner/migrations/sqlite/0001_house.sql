@@ -12,7 +12,11 @@ CREATE TABLE users (
     -- Devices that were known before are not known any more.
     password_set_at BIGINT,
     is_admin      BOOLEAN NOT NULL,
-    created_at    BIGINT  NOT NULL
+    -- The account at an OpenID Connect provider that signs this user in; both or neither are set.
+    oidc_issuer   TEXT,
+    oidc_subject  TEXT,
+    created_at    BIGINT  NOT NULL,
+    UNIQUE (oidc_issuer, oidc_subject)
 );
 
 CREATE TABLE collections (

@@ -43,6 +43,18 @@ enum Sub {
         /// Whose
         name: String,
     },
+    /// Let an account at the OpenID Connect provider sign a user in
+    Connect {
+        /// Whom
+        name: String,
+        /// What the provider calls the account: its `sub`
+        subject: String,
+    },
+    /// Let no account at the OpenID Connect provider sign a user in any more
+    Disconnect {
+        /// Whom
+        name: String,
+    },
     /// Make a link that logs a user in, once; a start of the server prints one only until somebody has logged in
     Link {
         /// Whom
@@ -94,6 +106,16 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
                 &json!({ "name": name, "password": "set" }),
                 &format!("set {name}'s password"),
             )
+        }
+        Sub::Connect { name, subject } => {
+            let path = format!("/users/{}/oidc", segment(name));
+            let user = client.put(&path, json!({ "subject": subject })).await?;
+            context.say(args.json, &user, &format!("the account {subject} signs in {name}"))
+        }
+        Sub::Disconnect { name } => {
+            client.delete(&format!("/users/{}/oidc", segment(name))).await?;
+            let done = json!({ "name": name, "is_connected": false });
+            context.say(args.json, &done, &format!("no account at the provider signs in {name} any more"))
         }
         Sub::Link { name } => {
             let made = client.post(&format!("/users/{}/login-code", segment(name)), json!({})).await?;

@@ -69,7 +69,7 @@ pub struct Fetcher {
     allow: Arc<Allow>,
     now: Arc<Now>,
     timeout: Span,
-    connect_timeout: Span,
+    pub(super) connect_timeout: Span,
     max_body_bytes: u64,
     max_redirects: u32,
     proxied: bool,

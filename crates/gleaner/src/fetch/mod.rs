@@ -10,6 +10,8 @@
 
 mod body;
 mod client;
+#[cfg(feature = "oidc")]
+mod exchange;
 mod fault;
 pub mod guard;
 mod headers;

@@ -91,7 +91,7 @@ pub struct LoggedIn {
 pub(super) struct Gate {
     /// Tokens by id, with when they were looked up.
     known: Mutex<HashMap<String, (Token, User, Time)>>,
-    limits: LoginLimits,
+    pub(super) limits: LoginLimits,
     passwords: Passwords,
     lookups: Lookups,
 }
@@ -251,8 +251,8 @@ impl Service {
         }
     }
 
-    /// A token to be stored, and what lets in by it.
-    fn new_token(
+    /// A token to be stored, and the secret that gives access by it.
+    pub(super) fn new_token(
         &self,
         user: &User,
         kind: TokenKind,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use gleaner_core::time::Time;
 
-use super::ServiceError;
+use super::{ServiceError, proxy_sign_in};
 use crate::store::{Token, TokenKind, User};
 
 /// What somebody may do.
@@ -58,9 +58,11 @@ pub struct Actor {
 impl Actor {
     /// A user who was let in by a token.
     pub(super) fn by_token(user: User, token: &Token) -> Self {
+        let is_by_proxy = proxy_sign_in::is_session(token);
         let Token { id, token, .. } = token;
         let is_session = token.kind == TokenKind::Session;
         let via = match token.kind {
+            TokenKind::Session if is_by_proxy => proxy_sign_in::VIA.to_owned(),
             TokenKind::Api => format!("token {}", token.name),
             TokenKind::Feed => format!("feed token {}", token.name),
             TokenKind::Session | TokenKind::Link => "session".to_owned(),
@@ -72,8 +74,11 @@ impl Actor {
             scopes: Scope::parse_all(&token.scopes),
             token_id: Some(*id),
             session_id: if is_session { Some(*id) } else { token.made_by_session },
-            // A session without a proof has the oldest one.
-            proved_at: is_session.then(|| token.proved_at.unwrap_or(Time::from_millis(0))),
+            // A reverse proxy vouches for its sessions with every request. A session without a proof has the oldest one.
+            proved_at: match token.proved_at {
+                _ if is_by_proxy => Some(token.expires_at),
+                proved_at => is_session.then(|| proved_at.unwrap_or(Time::from_millis(0))),
+            },
             limited_to: token.collection_ids.clone(),
             via,
             address: None,
@@ -113,6 +118,12 @@ impl Actor {
         Self { address, ..self }
     }
 
+    /// A user who is being signed in and has no token yet; may do nothing.
+    pub(super) fn without_token(user: User, via: &str) -> Self {
+        let is_admin = user.is_admin;
+        Self { is_admin, scopes: Vec::new(), via: via.to_owned(), ..Self::local(user) }
+    }
+
     /// Somebody on the machine itself, who can read the database anyway.
     pub fn local(user: User) -> Self {
         let scopes = vec![Scope::Read, Scope::Write];
@@ -128,6 +139,11 @@ impl Actor {
             via: via_command_line(),
             address: None,
         }
+    }
+
+    /// Whether a reverse proxy signed them in, whose word it depends on from request to request.
+    pub fn is_by_proxy(&self) -> bool {
+        self.via == proxy_sign_in::VIA
     }
 
     /// The only collections that the token opens; none: it is not limited.

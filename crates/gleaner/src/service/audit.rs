@@ -97,7 +97,7 @@ impl Service {
         result
     }
 
-    async fn audit_login(&self, actor: &Actor, via: &str, address: Option<IpAddr>) {
+    pub(super) async fn audit_login(&self, actor: &Actor, via: &str, address: Option<IpAddr>) {
         let now = self.clock.now();
         let address = address.map(|address| address.to_string());
         let fold_key = fold_key("login", now, &[address.as_deref().unwrap_or_default(), &actor.name, via]);
@@ -302,7 +302,7 @@ fn fold_key(action: &str, now: Time, parts: &[&str]) -> String {
 }
 
 /// The address that failed logins are counted by: of IPv6, the network that one customer has.
-fn network(address: IpAddr) -> String {
+pub(super) fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {

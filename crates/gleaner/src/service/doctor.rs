@@ -10,6 +10,7 @@ use gleaner_core::time::{Span, Time};
 use serde::Serialize;
 use url::{Host, Url};
 
+use super::sign_in_checks;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, StoreUrl};
 use crate::fetch::{Fetcher, Outside, Request};
@@ -76,10 +77,12 @@ pub async fn examine(config: &Config, url: &Url) -> Vec<Finding> {
     }
     findings.push(key(config, looked.state.as_ref().map_or(0, |state| state.sealed)));
     findings.push(clock(config, looked.state.as_ref()));
+    findings.extend(sign_in_checks::proxy_header(config));
     match Fetcher::new(&config.fetch, &Outside::default()) {
         Ok(fetcher) => {
             findings.push(names(config, &fetcher, url).await);
             findings.push(world(&fetcher, url).await);
+            findings.extend(sign_in_checks::provider(config, &fetcher).await);
         }
         Err(error) => {
             let advice = "check fetch.proxy, and that /etc/resolv.conf can be read";

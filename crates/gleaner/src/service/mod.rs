@@ -27,6 +27,9 @@ pub mod jwt;
 mod keys;
 mod lists;
 mod login_limits;
+#[cfg(feature = "oidc")]
+mod oidc;
+mod oidc_accounts;
 mod open_callers;
 mod overview;
 mod pages;
@@ -36,10 +39,12 @@ mod policies;
 pub mod policy_words;
 mod polling;
 mod preview;
+mod proxy_sign_in;
 mod reading;
 mod recent_events;
 mod repeat;
 mod replay;
+mod sign_in_checks;
 mod sources;
 mod step_up;
 mod stream;
@@ -82,6 +87,8 @@ pub use import::{FIRST_POLLS_WITHIN, Imported, Line, ListOptions, MAX_LIST_BYTES
 pub use import_jobs::{ImportJob, ListFrom};
 pub use keys::SERVICES;
 pub use lists::Format;
+#[cfg(feature = "oidc")]
+pub use oidc::{OidcAnswer, OidcEnd, OidcStart};
 pub use overview::Overview;
 pub use pages::Sheet;
 pub use people::CollectionChange;
@@ -91,6 +98,7 @@ pub use preview::{
     Candidate, Extraction, IndexLink, IndexLinks, Preview, PreviewEntry, extract_html, extract_url, links_at,
     links_of, preview_url, unreachable_candidates,
 };
+pub use proxy_sign_in::ProxySession;
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
 pub use sources::{Added, NewSource, SameUrl};
@@ -120,6 +128,9 @@ pub struct Service {
     outside: Outside,
     vault: Vault,
     gate: Gate,
+    proxy_sessions: proxy_sign_in::ProxySessions,
+    #[cfg(feature = "oidc")]
+    oidc: oidc::Provider,
     /// Polls by hand; made when it is first needed.
     poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
@@ -198,6 +209,9 @@ impl Service {
             outside: Outside::default(),
             vault,
             gate: Gate::default(),
+            proxy_sessions: proxy_sign_in::ProxySessions::default(),
+            #[cfg(feature = "oidc")]
+            oidc: oidc::Provider::default(),
             metrics: Arc::default(),
             counted: Counted::default(),
             held: health::Kept::default(),

@@ -281,6 +281,16 @@ pub trait People: Send + Sync {
     /// The user of that name.
     async fn user_named(&self, name: &str) -> Result<User>;
 
+    /// The user that an account at an OpenID Connect provider signs in.
+    async fn user_of_oidc(&self, account: &OidcAccount) -> Result<Option<User>>;
+
+    /// Adds a user, no admin, whom an account at an OpenID Connect provider signs in. A duplicate may be the name's or
+    /// the account's.
+    async fn create_oidc_user(&self, name: &str, account: &OidcAccount, now: Time) -> Result<i64>;
+
+    /// Sets the account that signs a user in; none: no account does. A duplicate: it signs another user in.
+    async fn set_oidc(&self, user_id: i64, account: Option<&OidcAccount>) -> Result<()>;
+
     /// Sets a password, and ends what the former one let in: all sessions and login links of the user but `keep`, and
     /// the tokens that they made. Returns how many ended.
     async fn set_password(&self, change: &PasswordChange) -> Result<u64>;

@@ -126,18 +126,25 @@ pub struct Article {
 /// A user as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// Its id.
     pub id: i64,
-    /// What it is called.
     pub name: String,
-    /// Its password's hash; none: no password set.
+    /// None: no password set.
     pub password_hash: Option<String>,
-    /// When its password was last set.
+    /// When the password was last set.
     pub password_set_at: Option<Time>,
-    /// Whether it manages users.
+    /// Whether the user manages users.
     pub is_admin: bool,
-    /// When it was made.
+    /// The account at an OpenID Connect provider that signs the user in.
+    pub oidc: Option<OidcAccount>,
     pub created_at: Time,
+}
+
+/// An account at an OpenID Connect provider. The provider never gives a subject to another person; names and mail
+/// addresses it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OidcAccount {
+    pub issuer: String,
+    pub subject: String,
 }
 
 /// A collection as stored.

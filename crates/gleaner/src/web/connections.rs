@@ -46,7 +46,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    fn is_proxy(&self, address: IpAddr) -> bool {
+    pub(super) fn is_proxy(&self, address: IpAddr) -> bool {
         self.proxies.iter().any(|network| network.contains(&address))
     }
 

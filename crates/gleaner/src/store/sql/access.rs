@@ -11,7 +11,8 @@ use crate::store::{Access, NewToken, Repeated, Result, Token, TokenKind, User};
 const TOKEN: &str = "t.id, t.user_id, t.name, t.key, t.scopes, t.collections, t.created_at, t.expires_at, t.last_used_at, \
     t.made_by_session, t.proved_at";
 /// A token's user, beside the token.
-const TOKEN_USER: &str = "u.name AS user_name, u.password_hash, u.password_set_at, u.is_admin, u.created_at AS user_created_at \
+const TOKEN_USER: &str = "u.name AS user_name, u.password_hash, u.password_set_at, u.is_admin, u.oidc_issuer, \
+    u.oidc_subject, u.created_at AS user_created_at \
     FROM tokens t JOIN users u ON u.id = t.user_id";
 
 #[async_trait]
@@ -121,6 +122,7 @@ fn token_and_user(row: &Row) -> sqlx::Result<(Token, User)> {
         password_hash: row.try_get("password_hash")?,
         password_set_at: opt_time(row, "password_set_at")?,
         is_admin: row.try_get("is_admin")?,
+        oidc: super::people::oidc_account(row)?,
         created_at: time(row, "user_created_at")?,
     };
     let kind: &str = row.try_get("kind")?;

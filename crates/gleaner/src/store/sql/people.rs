@@ -6,9 +6,11 @@ use sqlx::Row as _;
 
 use super::super::{BEGIN, Row};
 use super::{Query, Sql, Tx, audit, ms, opt_time, time};
-use crate::store::{Collection, CollectionEdit, NewAudit, PasswordChange, People, Result, StoreError, User};
+use crate::store::{
+    Collection, CollectionEdit, NewAudit, OidcAccount, PasswordChange, People, Result, StoreError, User,
+};
 
-const USER: &str = "id, name, password_hash, password_set_at, is_admin, created_at";
+const USER: &str = "id, name, password_hash, password_set_at, is_admin, oidc_issuer, oidc_subject, created_at";
 
 #[async_trait]
 impl People for Sql {
@@ -27,6 +29,34 @@ impl People for Sql {
         query.push_bind(name);
         let found = self.all(query, user).await?.into_iter().next();
         found.ok_or_else(|| StoreError::NotFound { entity: "user", key: name.to_owned() })
+    }
+
+    async fn user_of_oidc(&self, account: &OidcAccount) -> Result<Option<User>> {
+        let mut query = Query::new(format!("SELECT {USER} FROM users WHERE oidc_issuer = "));
+        query.push_bind(account.issuer.as_str()).push(" AND oidc_subject = ");
+        query.push_bind(account.subject.as_str());
+        Ok(self.all(query, user).await?.into_iter().next())
+    }
+
+    async fn create_oidc_user(&self, name: &str, account: &OidcAccount, now: Time) -> Result<i64> {
+        let mut query =
+            Query::new("INSERT INTO users (name, is_admin, oidc_issuer, oidc_subject, created_at) VALUES (");
+        query
+            .separated(", ")
+            .push_bind(name)
+            .push_bind(false)
+            .push_bind(account.issuer.as_str())
+            .push_bind(account.subject.as_str())
+            .push_bind(ms(now));
+        self.insert(query, "user", name).await
+    }
+
+    async fn set_oidc(&self, user_id: i64, account: Option<&OidcAccount>) -> Result<()> {
+        let mut query = Query::new("UPDATE users SET oidc_issuer = ");
+        query.push_bind(account.map(|account| account.issuer.as_str())).push(", oidc_subject = ");
+        query.push_bind(account.map(|account| account.subject.as_str()));
+        query.push(" WHERE id = ").push_bind(user_id);
+        self.change(query, "user", user_id).await
     }
 
     async fn set_password(&self, change: &PasswordChange) -> Result<u64> {
@@ -264,8 +294,15 @@ fn user(row: &Row) -> sqlx::Result<User> {
         password_hash: row.try_get("password_hash")?,
         password_set_at: opt_time(row, "password_set_at")?,
         is_admin: row.try_get("is_admin")?,
+        oidc: oidc_account(row)?,
         created_at: time(row, "created_at")?,
     })
+}
+
+pub(super) fn oidc_account(row: &Row) -> sqlx::Result<Option<OidcAccount>> {
+    let (issuer, subject) = (row.try_get("oidc_issuer")?, row.try_get("oidc_subject")?);
+    let both: Option<(String, String)> = Option::zip(issuer, subject);
+    Ok(both.map(|(issuer, subject)| OidcAccount { issuer, subject }))
 }
 
 fn collection(row: &Row) -> sqlx::Result<Collection> {

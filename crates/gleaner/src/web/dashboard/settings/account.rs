@@ -20,6 +20,9 @@ struct AccountPage {
     has_password: bool,
     sessions: Vec<Session>,
     given: Given,
+    /// The provider that one can sign in at, where there is one.
+    oidc_issuer: Option<String>,
+    oidc_connected: bool,
 }
 
 /// Somewhere where one is logged in.
@@ -54,7 +57,9 @@ async fn show(visit: &Visit, given: Given) -> Result<Response, Oops> {
     let shell = visit.shell("settings");
     let page = AccountPage {
         parts: Parts::new(&shell, "/settings"),
-        has_password: me.is_some_and(|user| user.password_hash.is_some()),
+        has_password: me.as_ref().is_some_and(|user| user.password_hash.is_some()),
+        oidc_issuer: visit.web.service.config().oidc.as_ref().map(|oidc| oidc.issuer.clone()),
+        oidc_connected: me.is_some_and(|user| user.oidc.is_some()),
         shell,
         sessions,
         given,
@@ -79,6 +84,11 @@ pub(super) async fn set_password(visit: Visit, mut given: Given) -> Result<Respo
         }
         Err(error) => show(&visit, given.without(&secrets).refused_by(error)?).await,
     }
+}
+
+pub(super) async fn disconnect_oidc(visit: Visit) -> Result<Response, Oops> {
+    visit.by().disconnect_oidc(&visit.actor.name).await?;
+    Ok(go(&visit.web, "/settings", "Your account at the provider signs you in no more."))
 }
 
 /// Ends one session, or all but this one.

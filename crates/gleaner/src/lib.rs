@@ -17,5 +17,6 @@ pub mod read;
 pub mod service;
 pub mod simulate;
 pub mod store;
+mod truncate;
 pub mod vault;
 pub mod web;

@@ -8,7 +8,7 @@ pub(super) enum Name {
     /// Minutes east of UTC.
     Zone(i32),
     Afternoon(bool),
-    /// A word without lookup: `of`, `th`.
+    /// A word without meaning: `of`, `th`.
     Filler,
 }
 

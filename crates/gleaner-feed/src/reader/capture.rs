@@ -1,7 +1,7 @@
 //! Reads the content of one field, from its start tag to its end.
 //!
 //! A field ends at its end tag. If that is missing or misspelt, it ends at the end tag of the enclosing element, or
-//! at the start of an element that cannot be content text.
+//! at the start of an element that cannot be inside text.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ enum Next {
     Again,
 }
 
-/// Open elements content a field.
+/// Open elements inside a field.
 #[derive(Default)]
 struct Depth {
     /// HTML elements that are not void.

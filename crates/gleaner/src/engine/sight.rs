@@ -5,7 +5,7 @@ use gleaner_core::source::Kind;
 use gleaner_core::suspect::{LONGEST_TEXT, Look, Reason, Rhythm, Sight, Wanted, ends_early, look};
 use gleaner_core::time::Time;
 
-use crate::read::glance::{Glance, beginning, glance};
+use crate::read::glance::{Glance, glance};
 use crate::read::text::plain_text;
 use crate::read::{Document, Lack, Page};
 use crate::store::Source;
@@ -83,8 +83,12 @@ impl Before {
         match self.kind {
             Kind::Feed | Kind::X => Glance::default(),
             Kind::Website => {
-                let html = document.entries.first().and_then(|entry| entry.raw_content.as_deref());
-                let text = plain_text(beginning(html.unwrap_or_default(), LONGEST_HTML));
+                let html = document
+                    .entries
+                    .first()
+                    .and_then(|entry| entry.raw_content.as_deref())
+                    .unwrap_or_default();
+                let text = plain_text(&html[..html.floor_char_boundary(LONGEST_HTML)]);
                 Glance { title: document.title.clone().unwrap_or_default(), text }
             }
             Kind::Watchlist => {

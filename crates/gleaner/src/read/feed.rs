@@ -1,4 +1,4 @@
-//! Feeds: what `gleaner_feed` reads, as entries and hints.
+//! Converts parsed feeds to entries and hints.
 
 use gleaner_core::classify::Fault;
 use gleaner_core::post::Entry;
@@ -9,11 +9,10 @@ use gleaner_feed::{Options, Text, TextKind};
 use super::text::escape;
 use super::{Document, Lack, Page, Rules, glance};
 
-/// What a feed's server is asked for.
+/// The `Accept` header for feeds.
 pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
     application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, */*;q=0.5";
 
-/// Reads a feed.
 pub fn read(page: &Page<'_>, _: &Rules<'_>) -> Result<Document, Fault> {
     let content_type = std::str::from_utf8(page.content_type).ok();
     let options = Options { content_type, url: Some(page.url.as_str()), ..Options::default() };
@@ -40,22 +39,22 @@ fn entry(entry: gleaner_feed::Entry) -> Entry {
         guid: entry.id.map(String::from),
         url,
         title: entry.title.as_ref().map(Text::plain).filter(|title| !title.is_empty()),
-        raw_content: content.map(html),
+        raw_content: content.map(to_html),
         author,
         published_at,
         shares_url: false,
     }
 }
 
-/// When an entry was published, or else last changed. The epoch of a clock is no date: taken for one, every entry of
-/// such a feed would be too old to be stored.
+/// When an entry was published, or else last changed. The Unix epoch is not a date: otherwise every entry of such a
+/// feed would be too old to store.
 fn published(entry: &gleaner_feed::Entry) -> Option<Time> {
     let mut dates = [entry.published, entry.updated].into_iter().flatten().map(Time::from_millis);
     dates.find(|date| !date.is_clock_epoch())
 }
 
-/// A text as HTML: plain text is escaped, so that a `<` in it stays one.
-fn html(text: Text) -> String {
+/// Converts to HTML; plain text is escaped.
+fn to_html(text: Text) -> String {
     match text.kind {
         TextKind::Plain if text.value.contains(['<', '>', '&']) => escape(&text.value),
         _ => text.value.into_string(),

@@ -1,4 +1,4 @@
-//! An index page: its links, each an entry that is read on its own page.
+//! Reads an index page: each link is an entry, whose content is on its own page.
 
 use gleaner_core::classify::Fault;
 use gleaner_core::link;
@@ -7,7 +7,7 @@ use gleaner_core::post::Entry;
 use super::links::{self, Link};
 use super::{Document, Lack, Page, Rules, glance};
 
-/// Reads an index page: the links that `article_selector` finds, else those that look like articles.
+/// Reads the links that `article_selector` selects, or else those that look like articles.
 pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
     page.html()?;
     if let Some(wall) = glance::bot_wall(page) {
@@ -26,7 +26,7 @@ pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
 
 fn entry(link: Link) -> Entry {
     let Link { url, title, published_at } = link;
-    // Whatever an index calls a link today, it is the same one.
+    // The URL identifies the entry, since an index may rename its links.
     let guid = Some(link::canonical(url.as_str()));
     Entry { guid, url: Some(url.into()), title, published_at, ..Entry::default() }
 }

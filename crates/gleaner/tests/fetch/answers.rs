@@ -78,7 +78,7 @@ async fn a_304_that_nobody_asked_for_is_a_fault() {
     server.on("/", Reply::status(304));
     let failed = get(&fetcher(), server.url("/")).await.unwrap_err();
     assert_eq!(failed.status, Some(304));
-    check(failed.fault, "unexpected", "304 Not Modified, though nothing was said to be known");
+    check(failed.fault, "unexpected", "304 Not Modified in answer to an unconditional request");
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn redirects_come_to_an_end() {
     check(fault(&fetcher, server.url("/1")).await, "unexpected", "more than 10 redirects");
     server.on("/ping", Reply::redirect(301, "/pong?secret=1"));
     server.on("/pong?secret=1", Reply::redirect(301, "/ping"));
-    let circle = format!("redirects in a circle at http://{}/ping", server.address());
+    let circle = format!("redirect loop at http://{}/ping", server.address());
     check(fault(&fetcher, server.url("/ping")).await, "unexpected", &circle);
     server.on("/nowhere", Reply::status(301));
     let failed = get(&fetcher, server.url("/nowhere")).await.unwrap_err();

@@ -38,7 +38,7 @@ async fn robots_txt_counts_for_a_day() {
     assert_eq!(refused.kind, ErrorKind::Blocked);
     assert_eq!(
         refused.message,
-        "blocked: robots.txt of 127.0.0.1 refuses it; ignore_robots on the source would fetch it all the same"
+        "blocked: robots.txt of 127.0.0.1 disallows it; set ignore_robots on the source to fetch it anyway"
     );
     let delay = fetcher.robots(&server.url("/"), now()).await.unwrap().crawl_delay();
     assert_eq!(delay, Some(Span::from_mins(10)), "no longer than is reasonable");

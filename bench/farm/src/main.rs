@@ -1,4 +1,4 @@
-//! `farm --feeds 2000 --port 0`: serves until stopped, having printed where.
+//! `farm --feeds 2000 --port 0`: prints its address, and serves until stopped.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;

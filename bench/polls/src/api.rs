@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use gleaner::clock::{Chance, SystemClock};
+use gleaner::clock::{RandomSource, SystemClock};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::service::{Scope, Service};
 use gleaner::store::{Options, open};
@@ -74,7 +74,7 @@ async fn start(database: &str, sources: usize) -> Result<(SocketAddr, String), E
     for some in all.chunks(1000) {
         store.create_sources(some, begin()).await?;
     }
-    let service = Arc::new(Service::new(store, config()?, Arc::new(SystemClock), Chance::new()));
+    let service = Arc::new(Service::new(store, config()?, Arc::new(SystemClock), RandomSource::new()));
     let actor = service.local().await?;
     let token = service.by(&actor).create_token("bench", &[Scope::Read], Span::from_days(1)).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -118,9 +118,9 @@ fn load(server: SocketAddr, request: &str) -> Result<Speed, Error> {
             stream.set_nodelay(true)?;
             let mut times = Vec::new();
             while !stop.load(Ordering::Relaxed) {
-                let asked = Instant::now();
+                let sent_at = Instant::now();
                 request(&mut stream, request)?;
-                times.push(asked.elapsed());
+                times.push(sent_at.elapsed());
             }
             Ok(times)
         };

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use gleaner::fetch::{Fetcher, Outside, Request, Validators};
+use gleaner::fetch::{Fetcher, NetworkOverrides, Request, Validators};
 use gleaner::read::{self, text::plain_text};
 use gleaner_core::post::content_hash;
 use gleaner_core::time::Time;
@@ -51,7 +51,7 @@ struct Shared {
 
 impl Bare {
     pub(crate) async fn open(urls: &[String], database: &str) -> Result<Self, Error> {
-        let fetcher = Fetcher::new(&config()?.fetch, &Outside::default())?;
+        let fetcher = Fetcher::new(&config()?.fetch, &NetworkOverrides::default())?;
         let feed = |(url, source_id): (&String, i64)| -> Result<_, Error> {
             let accept = read::feed::ACCEPT.to_owned();
             let request = Request { accept, keep_connection: false, ..Request::new(Url::parse(url)?) };

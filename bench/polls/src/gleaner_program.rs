@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use gleaner::store::{HostKey, NewSource, Options, SourceSettings, Store, open};
 use gleaner_core::link;
 use gleaner_core::source::Kind;
@@ -59,10 +59,10 @@ impl Gleaner {
         let clock = Arc::new(ManualClock::new(begin()));
         let context = Context {
             store: Arc::clone(&store),
-            fetcher: Fetcher::new(&config.fetch, &Outside::default())?,
+            fetcher: Fetcher::new(&config.fetch, &NetworkOverrides::default())?,
             config,
             clock: Arc::clone(&clock) as _,
-            chance: Chance::seeded(1),
+            random: RandomSource::seeded(1),
             readers: Readers::default(),
             metrics: Default::default(),
             committed: Default::default(),

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gleaner::clock::{Chance, SystemClock};
+use gleaner::clock::{RandomSource, SystemClock};
 use gleaner::config::secret::Secret;
 use gleaner::service::{Login, Service};
 use gleaner::store::{Options, open};
@@ -78,7 +78,7 @@ async fn fill(database: &Path, sources: usize) -> Result<String, Error> {
             .collect();
         store.create_sources(&some, now).await?;
     }
-    let service = Service::new(store, config()?, std::sync::Arc::new(SystemClock), Chance::new());
+    let service = Service::new(store, config()?, std::sync::Arc::new(SystemClock), RandomSource::new());
     let actor = service.local().await?;
     let password = Secret::new(PASSWORD.to_owned());
     service.by(&actor).set_password(&actor.name, &password).await?;

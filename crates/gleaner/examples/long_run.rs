@@ -9,10 +9,10 @@ use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use gleaner::service::{NewSource, Service};
 use gleaner::store::{Options, PostFilter, SourceFilter, Store, open};
 use gleaner_core::schedule::LONGEST_HOLD;
@@ -260,8 +260,12 @@ pub(crate) async fn run(store: Arc<dyn Store>, plan: Plan, progress: impl Fn(u64
     let internet = Arc::new(Internet { plan, clock: Arc::clone(&clock), ledger: Mutex::default() });
     let addresses = start(&internet, plan.sources.div_ceil(SOURCES_PER_HOST)).await?;
     let config = config()?;
-    let service =
-        Service::new(Arc::clone(&store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(plan.seed));
+    let service = Service::new(
+        Arc::clone(&store),
+        config.clone(),
+        Arc::clone(&clock) as _,
+        RandomSource::seeded(plan.seed),
+    );
     let actor = service.local().await?;
     for source in 0..plan.sources {
         let address = addresses[(source / SOURCES_PER_HOST) as usize];
@@ -312,10 +316,10 @@ fn engine(
 ) -> Result<Engine, Error> {
     let context = Context {
         store: Arc::clone(store),
-        fetcher: Fetcher::new(&config.fetch, &Outside::default())?,
+        fetcher: Fetcher::new(&config.fetch, &NetworkOverrides::default())?,
         config: config.clone(),
         clock: Arc::clone(clock) as _,
-        chance: Chance::seeded(seed),
+        random: RandomSource::seeded(seed),
         readers: Readers::default(),
         metrics: Default::default(),
         committed: Default::default(),

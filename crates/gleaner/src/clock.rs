@@ -14,13 +14,13 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Time;
 
     /// How long a span of this clock takes in real time.
-    fn real(&self, span: Span) -> Duration {
+    fn real_duration(&self, span: Span) -> Duration {
         Duration::from_millis(span.as_millis())
     }
 
     /// How much of this clock's time passes in a span of real time. Used for what must last in real time, such as
     /// sessions and leases.
-    fn meanwhile(&self, real: Span) -> Span {
+    fn span_of_real(&self, real: Span) -> Span {
         real
     }
 }
@@ -68,7 +68,7 @@ impl Clock for ManualClock {
 pub struct FastClock {
     manual: ManualClock,
     speed: u32,
-    let_go: OnceLock<(Time, Instant)>,
+    started: OnceLock<(Time, Instant)>,
 }
 
 impl FastClock {
@@ -76,7 +76,7 @@ impl FastClock {
     const MIN_WAIT: Duration = Duration::from_millis(20);
 
     pub fn new(now: Time, speed: u32) -> Self {
-        Self { manual: ManualClock::new(now), speed: speed.max(1), let_go: OnceLock::new() }
+        Self { manual: ManualClock::new(now), speed: speed.max(1), started: OnceLock::new() }
     }
 
     /// Advances the time; without effect once the clock is started.
@@ -85,36 +85,36 @@ impl FastClock {
     }
 
     /// Starts the clock at the time that it shows.
-    pub fn let_go(&self) {
-        self.let_go.get_or_init(|| (self.manual.now(), Instant::now()));
+    pub fn start(&self) {
+        self.started.get_or_init(|| (self.manual.now(), Instant::now()));
     }
 
-    pub fn runs(&self) -> bool {
-        self.let_go.get().is_some()
+    pub fn is_running(&self) -> bool {
+        self.started.get().is_some()
     }
 }
 
 impl Clock for FastClock {
     fn now(&self) -> Time {
-        let Some((started_at, instant)) = self.let_go.get() else { return self.manual.now() };
+        let Some((started_at, instant)) = self.started.get() else { return self.manual.now() };
         let passed = u64::try_from(instant.elapsed().as_millis()).unwrap_or(u64::MAX);
-        *started_at + self.meanwhile(Span::from_millis(passed))
+        *started_at + self.span_of_real(Span::from_millis(passed))
     }
 
-    fn real(&self, span: Span) -> Duration {
+    fn real_duration(&self, span: Span) -> Duration {
         (Duration::from_millis(span.as_millis()) / self.speed).max(Self::MIN_WAIT)
     }
 
-    fn meanwhile(&self, real: Span) -> Span {
+    fn span_of_real(&self, real: Span) -> Span {
         Span::from_millis(real.as_millis().saturating_mul(u64::from(self.speed)))
     }
 }
 
 /// Random numbers from a seed: the same seed gives the same sequence.
 #[derive(Debug)]
-pub struct Chance(Mutex<fastrand::Rng>);
+pub struct RandomSource(Mutex<fastrand::Rng>);
 
-impl Chance {
+impl RandomSource {
     /// Seeded randomly.
     pub fn new() -> Self {
         Self(Mutex::new(fastrand::Rng::new()))
@@ -130,7 +130,7 @@ impl Chance {
     }
 }
 
-impl Default for Chance {
+impl Default for RandomSource {
     fn default() -> Self {
         Self::new()
     }
@@ -144,12 +144,12 @@ mod tests {
     fn a_fast_clock_stands_still_until_started() {
         let clock = FastClock::new(Time::from_millis(0), 1800);
         clock.advance(Span::from_days(3));
-        assert_eq!((clock.now(), clock.runs()), (Time::from_millis(0) + Span::from_days(3), false));
-        clock.let_go();
+        assert_eq!((clock.now(), clock.is_running()), (Time::from_millis(0) + Span::from_days(3), false));
+        clock.start();
         clock.advance(Span::from_days(3));
         assert!(clock.now().since(Time::from_millis(0)) < Span::from_days(6), "it goes by itself now");
-        assert_eq!(clock.real(Span::from_hours(1)), Duration::from_secs(2));
-        assert_eq!(clock.real(Span::from_secs(1)), FastClock::MIN_WAIT);
-        assert_eq!(clock.meanwhile(Span::from_secs(2)), Span::from_hours(1));
+        assert_eq!(clock.real_duration(Span::from_hours(1)), Duration::from_secs(2));
+        assert_eq!(clock.real_duration(Span::from_secs(1)), FastClock::MIN_WAIT);
+        assert_eq!(clock.span_of_real(Span::from_secs(2)), Span::from_hours(1));
     }
 }

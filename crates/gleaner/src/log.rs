@@ -28,7 +28,7 @@ const MIN_RANDOM_VALUE: usize = 20;
 const MIN_RANDOM_SEGMENT: usize = 32;
 
 /// Logs to standard error, as configured.
-pub fn start(log: &Log) {
+pub fn init(log: &Log) {
     let level = match log.level {
         LogLevel::Error => tracing::level_filters::LevelFilter::ERROR,
         LogLevel::Warn => tracing::level_filters::LevelFilter::WARN,
@@ -45,9 +45,9 @@ pub fn start(log: &Log) {
 }
 
 /// Displays text from outside on one line, with the secrets of URLs redacted.
-pub struct Shown<'a>(pub &'a str);
+pub struct Redacted<'a>(pub &'a str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Redacted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = self.0.split(' ');
         if let Some(first) = words.next() {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn secrets_and_control_characters_are_redacted() {
-        let check = |text, expected: &str| assert_eq!(Shown(text).to_string(), expected);
+        let check = |text, expected: &str| assert_eq!(Redacted(text).to_string(), expected);
         check("https://a.example/feed?b=1", "https://a.example/feed?b=1");
         check("https://me:pass@a.example:8080/feed", "https://a.example:8080/feed");
         check("https://a.example/?token=abc&x=1&API_KEY=d", "https://a.example/?token=…&x=1&API_KEY=…");
@@ -199,10 +199,10 @@ mod tests {
             "code",
             "authkey",
         ] {
-            let shown = Shown(&format!("https://a.example/feed?{name}=abc&n=1")).to_string();
+            let shown = Redacted(&format!("https://a.example/feed?{name}=abc&n=1")).to_string();
             assert_eq!(shown, format!("https://a.example/feed?{name}=…&n=1"));
         }
-        let check = |text, expected: &str| assert_eq!(Shown(text).to_string(), expected);
+        let check = |text, expected: &str| assert_eq!(Redacted(text).to_string(), expected);
         check("https://a.example/?x=3f9a8c2d7b1e4f60a5c9", "https://a.example/?x=…");
         check("https://a.example/?u=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOjF9.c2ln", "https://a.example/?u=…");
         check("https://a.example/?3f9a8c2d7b1e4f60a5c9", "https://a.example/?…");
@@ -218,7 +218,7 @@ mod tests {
             "https://a.example/?category=science-and-technology-2026&monkey_business=1",
             "https://a.example/p/550e8400-e29b",
         ] {
-            let shown = Shown(open).to_string();
+            let shown = Redacted(open).to_string();
             assert!(!shown.contains("=…") && !shown.contains("/…"), "{shown}");
         }
     }

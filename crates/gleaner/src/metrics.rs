@@ -72,7 +72,7 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a poll; `outcome` is the name of the error kind for failures.
-    pub fn polled(&self, outcome: &str, took: Span, bytes: u64) {
+    pub fn record_poll(&self, outcome: &str, took: Span, bytes: u64) {
         if let Some((_, count)) = self.polls.iter().find(|(name, _)| *name == outcome) {
             add(count, 1);
         }
@@ -84,7 +84,7 @@ impl Metrics {
         self.polls.iter().map(|(_, count)| count.load(Ordering::Relaxed)).sum()
     }
 
-    pub fn requested(&self, status: u16, took: Duration) {
+    pub fn record_request(&self, status: u16, took: Duration) {
         if let Some(count) = self.requests.get(usize::from(status / 100).wrapping_sub(1)) {
             add(count, 1);
         }
@@ -102,7 +102,7 @@ impl Metrics {
     }
 
     /// Records that the scheduler is running.
-    pub fn ticked(&self) {
+    pub fn record_tick(&self) {
         *self.last_tick.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Instant::now());
     }
 
@@ -281,13 +281,13 @@ mod tests {
     #[test]
     fn counts_are_rendered() {
         let metrics = Metrics::default();
-        metrics.polled("fetched", Span::from_millis(30), 100);
-        metrics.polled("not_found", Span::from_millis(6000), 0);
-        metrics.polled("no such outcome", Span::ZERO, 0);
+        metrics.record_poll("fetched", Span::from_millis(30), 100);
+        metrics.record_poll("not_found", Span::from_millis(6000), 0);
+        metrics.record_poll("no such outcome", Span::ZERO, 0);
         metrics.batch_size.observe(200.0);
         metrics.batch_size.observe(201.0);
-        metrics.requested(404, Duration::from_millis(1));
-        metrics.requested(0, Duration::ZERO);
+        metrics.record_request(404, Duration::from_millis(1));
+        metrics.record_request(0, Duration::ZERO);
         let text = metrics.render(&[("healthy", 7)]);
         for line in [
             "gleaner_polls_total{outcome=\"fetched\"} 1",
@@ -307,14 +307,14 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }
         assert!(!text.contains("tick_age"), "nobody ticks here");
-        metrics.ticked();
+        metrics.record_tick();
         assert!(metrics.render(&[]).contains("gleaner_tick_age_seconds 0"));
     }
 
     #[test]
     fn grafana_dashboard_uses_existing_metrics() {
         let metrics = Metrics::default();
-        metrics.ticked();
+        metrics.record_tick();
         let text = metrics.render(&[("healthy", 1)]);
         let file: serde_json::Value =
             serde_json::from_str(include_str!("../../../deploy/grafana.json")).unwrap();

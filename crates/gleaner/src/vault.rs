@@ -59,9 +59,9 @@ pub enum VaultError {
         source: std::io::Error,
     },
     #[error("the system provides no random bytes")]
-    NoChance,
+    NoRandomBytes,
     #[error("it was encrypted with another key, or is damaged")]
-    Unopened,
+    CannotDecrypt,
     #[error("it was encrypted in a format (number {0}) that this version of gleaner does not support")]
     UnknownVersion(u8),
 }
@@ -81,7 +81,7 @@ pub struct Vault {
 
 impl Vault {
     /// Reads and creates nothing yet.
-    pub fn of(store: &Store) -> Self {
+    pub fn for_store(store: &Store) -> Self {
         let location = match (&store.key, &store.url) {
             (Some(key), _) => KeyLocation::Configured(key.clone()),
             (None, StoreUrl::Sqlite(database)) => {
@@ -100,20 +100,20 @@ impl Vault {
         let nonce: [u8; NONCE_BYTES] = random()?;
         let payload = Payload { msg: text, aad: purpose.as_bytes() };
         // This only fails for texts of many gigabytes.
-        let sealed = cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| VaultError::Unopened)?;
+        let sealed = cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| VaultError::CannotDecrypt)?;
         Ok([&[VERSION][..], &nonce, &sealed].concat())
     }
 
     /// Decrypts what was encrypted for this purpose.
     pub fn open(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
-        let (version, rest) = sealed.split_first().ok_or(VaultError::Unopened)?;
+        let (version, rest) = sealed.split_first().ok_or(VaultError::CannotDecrypt)?;
         if *version != VERSION {
             return Err(VaultError::UnknownVersion(*version));
         }
-        let (nonce, text) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(VaultError::Unopened)?;
+        let (nonce, text) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(VaultError::CannotDecrypt)?;
         let payload = Payload { msg: text, aad: purpose.as_bytes() };
         let cipher = XChaCha20Poly1305::new(self.key(false)?.into());
-        cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| VaultError::Unopened)
+        cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| VaultError::CannotDecrypt)
     }
 
     /// Derives a key for another purpose, which does not reveal the vault's key; creates that if there is none.
@@ -125,7 +125,7 @@ impl Vault {
     }
 
     /// Whether the key exists and is usable; false if it has not been created yet.
-    pub fn is_there(&self) -> Result<bool, VaultError> {
+    pub fn has_key(&self) -> Result<bool, VaultError> {
         match self.key(false) {
             Ok(_) => Ok(true),
             Err(VaultError::Missing { .. }) => Ok(false),
@@ -163,7 +163,7 @@ impl Vault {
 pub fn random<const N: usize>() -> Result<[u8; N], VaultError> {
     let mut bytes = [0; N];
     let generator = rustls::crypto::ring::default_provider().secure_random;
-    generator.fill(&mut bytes).map_err(|_| VaultError::NoChance)?;
+    generator.fill(&mut bytes).map_err(|_| VaultError::NoRandomBytes)?;
     Ok(bytes)
 }
 

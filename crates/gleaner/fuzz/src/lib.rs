@@ -8,9 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use gleaner::config::{Config, File, Flag, Inputs, render};
-use gleaner::fetch::guard::{Allow, check_url, is_public};
+use gleaner::fetch::guard::{AllowedNetworks, check_url, is_public};
 use gleaner::fetch::{Hints, Robots};
-use gleaner::read::{Page, Rules, article as articles, discover, links, opml as lists, text as texts, tree};
+use gleaner::read::{
+    Page, ReadOptions, article as articles, discover, links, opml as lists, text as texts, tree,
+};
 use gleaner::read::{watchlist, website};
 use gleaner::service::jwt as tokens;
 use gleaner_core::time::{Span, Time};
@@ -60,12 +62,12 @@ pub fn guard(bytes: &[u8]) {
             (_, Ok(sixteen)) => sixteen.into(),
             _ => continue,
         };
-        assert_eq!(Allow::default().check(ip).is_ok(), is_public(ip));
+        assert_eq!(AllowedNetworks::default().check(ip).is_ok(), is_public(ip));
         assert!(!is_public(ip) || !is_special(ip), "{ip} passes");
     }
     let text = String::from_utf8_lossy(bytes);
     for url in [Url::parse(&text), here().join(&text)].into_iter().flatten() {
-        if check_url(&url, &Allow::default()).is_err() {
+        if check_url(&url, &AllowedNetworks::default()).is_err() {
             continue;
         }
         assert!(matches!(url.scheme(), "http" | "https"), "{url}");
@@ -154,10 +156,11 @@ pub fn pages(bytes: &[u8]) {
             .expect("it was checked")
             .iter()
             .for_each(|link| on_the_web(&link.url));
-        let rules = Rules { article_selector: Some(&selector), ignore_selector: Some(&selector) };
+        let rules = ReadOptions { article_selector: Some(&selector), ignore_selector: Some(&selector) };
         let _ = (website::read(&page, &rules), watchlist::read(&page, &rules));
     } else {
-        let _ = (website::read(&page, &Rules::default()), watchlist::read(&page, &Rules::default()));
+        let _ =
+            (website::read(&page, &ReadOptions::default()), watchlist::read(&page, &ReadOptions::default()));
     }
     discover::feeds(body, &url).iter().for_each(|feed| on_the_web(&feed.url));
 }

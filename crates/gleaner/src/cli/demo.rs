@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use super::serve::{self, stop};
 use super::{Context, Failure, progress};
-use crate::clock::{Chance, Clock as _, FastClock, SystemClock};
+use crate::clock::{Clock as _, FastClock, RandomSource, SystemClock};
 use crate::config::{Config, Loaded, Role};
 use crate::demo::{self, Behaviour, DemoServer, NEWCOMER, PUBLISHERS, Scenario, TempDirectory};
 use crate::engine::Engine;
@@ -86,7 +86,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
 
 /// Makes a world, and runs some days of it.
 async fn prepare(args: &Args, config: Config) -> Result<Demo, Failure> {
-    crate::log::start(&config.log);
+    crate::log::init(&config.log);
     let now = SystemClock.now().as_millis();
     let opening = Time::from_millis(now - now.rem_euclid(60_000));
     let begin = Time::from_millis(opening.as_millis() - i64::from(args.ahead) * 86_400_000);
@@ -94,8 +94,8 @@ async fn prepare(args: &Args, config: Config) -> Result<Demo, Failure> {
     let scenario = Scenario { seed: args.seed, opening };
     let server = DemoServer::start(scenario, Arc::clone(&clock)).await;
     let server = server.map_err(|error| Failure::Failed(format!("cannot listen on 127.0.0.1: {error}")))?;
-    let (ticking, chance) = (Arc::clone(&clock) as _, Chance::seeded(args.seed));
-    let service = Arc::new(Service::open_in(config, server.network_overrides(), ticking, chance).await?);
+    let (ticking, random) = (Arc::clone(&clock) as _, RandomSource::seeded(args.seed));
+    let service = Arc::new(Service::open_in(config, server.network_overrides(), ticking, random).await?);
     let ids = demo::add_sources(&service).await?;
     let mut engine = service.engine("demo")?;
     demo::run_ahead(&mut engine, &service, &clock, opening).await?;

@@ -96,7 +96,7 @@ pub async fn run_ahead(
         clock.advance(AHEAD_STEP.min(until.since(service.now())));
     }
     service.catch_up().await?;
-    clock.let_go();
+    clock.start();
     Ok(())
 }
 
@@ -106,8 +106,8 @@ pub struct TempDirectory(PathBuf);
 impl TempDirectory {
     /// Creates a directory that only its owner can read.
     pub fn create() -> io::Result<Self> {
-        let chance: [u8; 8] = crate::vault::random().map_err(io::Error::other)?;
-        let path = std::env::temp_dir().join(format!("gleaner-demo-{}", crate::hex::encode(&chance)));
+        let random: [u8; 8] = crate::vault::random().map_err(io::Error::other)?;
+        let path = std::env::temp_dir().join(format!("gleaner-demo-{}", crate::hex::encode(&random)));
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -20,7 +20,7 @@ use super::publishers::PUBLISHERS;
 use super::scenario::{Behaviour, Format, Item, Publisher, Scenario};
 use super::{MAX_BODY, TIMEOUT, VANISHED_HOST, X_HOST};
 use crate::clock::{Clock as _, FastClock};
-use crate::fetch::Outside;
+use crate::fetch::NetworkOverrides;
 
 /// The directory that moved documents are in, below their old one.
 const MOVED_DIR: &str = "new-home/";
@@ -56,14 +56,14 @@ impl DemoServer {
     }
 
     /// The host names of all publishers.
-    pub fn network_overrides(&self) -> Outside {
+    pub fn network_overrides(&self) -> NetworkOverrides {
         let hosts = PUBLISHERS
             .iter()
             .map(|publisher| publisher.host)
             .filter(|host| *host != VANISHED_HOST)
             .chain([X_HOST]);
         let names: BTreeMap<_, _> = hosts.map(|host| (host.to_owned(), self.address)).collect();
-        Outside { names, ..Outside::default() }
+        NetworkOverrides { names, ..NetworkOverrides::default() }
     }
 }
 
@@ -80,7 +80,7 @@ async fn answer(State(server): State<Arc<ServerState>>, uri: Uri, headers: Heade
         return StatusCode::NOT_FOUND.into_response();
     };
     // Do not wait while the clock is set manually.
-    if server.clock.runs() {
+    if server.clock.is_running() {
         match behaviour {
             Behaviour::Slow => tokio::time::sleep(TIMEOUT / 2).await,
             Behaviour::Stalled => tokio::time::sleep(TIMEOUT * 2).await,

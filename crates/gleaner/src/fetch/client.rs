@@ -18,12 +18,12 @@ use rustls::pki_types::CertificateDer;
 use tower::util::MapResponseLayer;
 use url::Url;
 
-use super::guard::{self, Allow};
+use super::guard::{self, AllowedNetworks};
 use super::headers::{self, Hints};
 use super::redirect::{self, RedirectChain};
 use super::resolve::Resolver;
 use super::tls::{self, CertificateClock};
-use super::types::{Credential, Failed, Request, Response};
+use super::types::{Credential, FetchError, Request, Response};
 use super::{body, fault, robots_cache};
 use crate::config;
 
@@ -35,7 +35,7 @@ const INNER_LIMIT_MARGIN: Span = Span::from_millis(20);
 
 /// Replacements for parts of the network environment, mostly for tests and the demo.
 #[derive(Debug, Clone, Default)]
-pub struct Outside {
+pub struct NetworkOverrides {
     /// The name server to use instead of the system's.
     pub name_server: Option<SocketAddr>,
     /// Host names that are resolved without a name server, like a hosts file, each with the port that replaces the
@@ -47,12 +47,12 @@ pub struct Outside {
 
 /// Why the client cannot be set up.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
+pub enum ClientSetupError {
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
-    #[error("the system's name servers cannot be read: {0}; look at /etc/resolv.conf")]
+    #[error("the system's name servers cannot be read: {0}; check /etc/resolv.conf")]
     NameServers(#[from] NetError),
-    #[error("the HTTP client cannot be set up: {0}; look at fetch.proxy")]
+    #[error("the HTTP client cannot be set up: {0}; check fetch.proxy")]
     Client(#[source] reqwest::Error),
 }
 
@@ -63,7 +63,7 @@ pub struct Fetcher {
     /// Opens a new connection for every request.
     fresh: reqwest::Client,
     resolver: Resolver,
-    allow: Arc<Allow>,
+    allow: Arc<AllowedNetworks>,
     now: Arc<CertificateClock>,
     timeout: Span,
     connect_timeout: Span,
@@ -79,14 +79,21 @@ tokio::task_local! {
 }
 
 impl Fetcher {
-    pub fn new(config: &config::Fetch, outside: &Outside) -> Result<Self, Unusable> {
-        let allow = Arc::new(Allow::new(config.allow_private_networks.clone()));
+    pub fn new(
+        config: &config::Fetch,
+        network_overrides: &NetworkOverrides,
+    ) -> Result<Self, ClientSetupError> {
+        let allow = Arc::new(AllowedNetworks::new(config.allow_private_networks.clone()));
         let now = Arc::new(CertificateClock::default());
-        let tls = tls::config(&outside.extra_roots, Arc::clone(&now))?;
+        let tls = tls::config(&network_overrides.extra_roots, Arc::clone(&now))?;
         let proxy = config.proxy.as_ref().map(|proxy| proxy.expose());
-        let resolver =
-            Resolver::new(outside, Arc::clone(&allow), config.dns_timeout, proxy.and_then(Url::host_str))?;
-        let build = |idle: usize| -> Result<reqwest::Client, Unusable> {
+        let resolver = Resolver::new(
+            network_overrides,
+            Arc::clone(&allow),
+            config.dns_timeout,
+            proxy.and_then(Url::host_str),
+        )?;
+        let build = |idle: usize| -> Result<reqwest::Client, ClientSetupError> {
             let mut builder = builder(config, tls.clone(), resolver.clone()).pool_max_idle_per_host(idle);
             if let Some(proxy) = proxy {
                 builder = builder.proxy(reqwest::Proxy::all(proxy.clone()).map_err(client_error)?);
@@ -108,17 +115,12 @@ impl Fetcher {
         })
     }
 
-    /// The private networks that may be reached, for checking URLs before they are stored.
-    pub fn allow(&self) -> &Allow {
-        &self.allow
-    }
-
     /// Resolves a host name as a fetch would.
-    pub async fn addresses(&self, host: &str) -> Result<Vec<std::net::IpAddr>, Failed> {
+    pub async fn resolve(&self, host: &str) -> Result<Vec<std::net::IpAddr>, FetchError> {
         Ok(self.resolver.checked_addresses(host).await?)
     }
 
-    pub async fn fetch(&self, request: &Request, now: Time) -> Result<Response, Failed> {
+    pub async fn fetch(&self, request: &Request, now: Time) -> Result<Response, FetchError> {
         self.with_timeout(now, self.follow_redirects(request, now)).await
     }
 
@@ -126,8 +128,8 @@ impl Fetcher {
     pub(super) async fn with_timeout<T>(
         &self,
         now: Time,
-        request: impl Future<Output = Result<T, Failed>>,
-    ) -> Result<T, Failed> {
+        request: impl Future<Output = Result<T, FetchError>>,
+    ) -> Result<T, FetchError> {
         self.now.set(now);
         let end = at_least_sum(self.timeout, &[self.connect_timeout, INNER_LIMIT_MARGIN, INNER_LIMIT_MARGIN]);
         match tokio::time::timeout(end, request).await {
@@ -137,18 +139,18 @@ impl Fetcher {
     }
 
     /// Follows redirects to the final response.
-    async fn follow_redirects(&self, request: &Request, now: Time) -> Result<Response, Failed> {
+    async fn follow_redirects(&self, request: &Request, now: Time) -> Result<Response, FetchError> {
         let mut chain = RedirectChain::new(&request.url, self.max_redirects);
         let mut retry_after = None;
         loop {
             let answer = self
                 .request_current(request, &chain)
                 .await
-                .map_err(|fault| Failed { retry_after, ..fault.into() })?;
+                .map_err(|fault| FetchError { retry_after, ..fault.into() })?;
             let status = answer.status().as_u16();
             let hints = Hints::read(status, answer.headers(), now);
             retry_after = retry_after.max(hints.retry_after);
-            let failed = |fault| Failed { fault, status: Some(status), retry_after };
+            let failed = |fault| FetchError { fault, status: Some(status), retry_after };
             if redirect::is_redirect(status) {
                 let location = answer.headers().get(LOCATION).map(HeaderValue::as_bytes);
                 chain.follow(status, location).map_err(failed)?;
@@ -218,7 +220,7 @@ impl Fetcher {
         keep_connection: bool,
         build: impl Fn(&reqwest::Client) -> Result<reqwest::RequestBuilder, Fault>,
     ) -> Result<reqwest::Response, Fault> {
-        let blocked = |why: guard::Refused| Fault::Blocked(why.to_string());
+        let blocked = |why: guard::AddressRefused| Fault::Blocked(why.to_string());
         guard::check_url(url, &self.allow).map_err(blocked)?;
         let answer = self.send(keep_connection, build).await?;
         // Behind a proxy the remote address is the proxy's, and says nothing about the document's host.
@@ -342,9 +344,9 @@ fn at_least_sum(limit: Span, inner: &[Span]) -> Duration {
     Duration::from_millis(limit.as_millis().max(inner))
 }
 
-fn client_error(error: reqwest::Error) -> Unusable {
+fn client_error(error: reqwest::Error) -> ClientSetupError {
     // A proxy URL may contain a password.
-    Unusable::Client(error.without_url())
+    ClientSetupError::Client(error.without_url())
 }
 
 #[cfg(test)]

@@ -18,23 +18,23 @@ use url::{Host, Url};
 /// Why a URL or address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refused(String);
+pub struct AddressRefused(String);
 
 /// Private networks that may be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Allow(Vec<IpNet>);
+pub struct AllowedNetworks(Vec<IpNet>);
 
-impl Allow {
+impl AllowedNetworks {
     pub fn new(networks: impl Into<Vec<IpNet>>) -> Self {
         Self(networks.into())
     }
 
     /// Checks an address, whether literal, resolved or connected.
-    pub fn check(&self, ip: IpAddr) -> Result<(), Refused> {
+    pub fn check(&self, ip: IpAddr) -> Result<(), AddressRefused> {
         match special_purpose(ip) {
             None => Ok(()),
             Some(_) if self.allows(ip) => Ok(()),
-            Some(purpose) => Err(Refused(format!("{ip} is {purpose}"))),
+            Some(purpose) => Err(AddressRefused(format!("{ip} is {purpose}"))),
         }
     }
 
@@ -56,8 +56,8 @@ impl Allow {
 }
 
 /// Checks everything about a URL that needs no name server.
-pub fn check_url(url: &Url, allow: &Allow) -> Result<(), Refused> {
-    let refuse = |why: String| Err(Refused(why));
+pub fn check_url(url: &Url, allow: &AllowedNetworks) -> Result<(), AddressRefused> {
+    let refuse = |why: String| Err(AddressRefused(why));
     if !matches!(url.scheme(), "http" | "https") {
         return refuse(format!("the scheme {} is neither http nor https", url.scheme()));
     }

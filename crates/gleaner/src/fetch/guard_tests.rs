@@ -87,7 +87,7 @@ const ALLOWED_URLS: &[&str] = &[
 ];
 
 /// Whether a URL is valid and allowed.
-fn is_allowed(text: &str, allow: &Allow) -> bool {
+fn is_allowed(text: &str, allow: &AllowedNetworks) -> bool {
     Url::parse(text).is_ok_and(|url| check_url(&url, allow).is_ok())
 }
 
@@ -97,14 +97,15 @@ fn no_spelling_of_a_private_target_passes() {
     let urls = REFUSED_HOSTS.iter().map(|host| format!("http://{host}/feed"));
     let through: Vec<String> = urls
         .chain(REFUSED_URLS.iter().map(ToString::to_string))
-        .filter(|url| is_allowed(url, &Allow::default()))
+        .filter(|url| is_allowed(url, &AllowedNetworks::default()))
         .collect();
     assert_eq!(through, [""; 0]);
 }
 
 #[test]
 fn the_public_internet_is_allowed() {
-    let refused: Vec<&&str> = ALLOWED_URLS.iter().filter(|url| !is_allowed(url, &Allow::default())).collect();
+    let refused: Vec<&&str> =
+        ALLOWED_URLS.iter().filter(|url| !is_allowed(url, &AllowedNetworks::default())).collect();
     assert_eq!(refused, [&""; 0]);
 }
 
@@ -115,13 +116,14 @@ fn relative_redirect_targets_are_checked() {
         ["//127.0.0.1/", "http://[::1]/", "\\\\10.0.0.1\\", "///169.254.169.254/", "ftp://a.example/"]
     {
         let target = base.join(location).map(String::from).unwrap_or_default();
-        assert!(!is_allowed(&target, &Allow::default()), "{location} is {target}");
+        assert!(!is_allowed(&target, &AllowedNetworks::default()), "{location} is {target}");
     }
 }
 
 #[test]
 fn only_configured_networks_are_allowed() {
-    let allow = Allow::new(["10.1.0.0/16", "fd00::/8", "64:ff9b::/96"].map(|text| text.parse().unwrap()));
+    let allow =
+        AllowedNetworks::new(["10.1.0.0/16", "fd00::/8", "64:ff9b::/96"].map(|text| text.parse().unwrap()));
     let check = |url, open| assert_eq!(is_allowed(url, &allow), open, "{url}");
     check("http://10.1.2.3/", true);
     check("http://10.2.2.3/", false);
@@ -135,7 +137,7 @@ fn only_configured_networks_are_allowed() {
     check("http://[2002:a01:203::]/", false);
     check("http://10.1.2.3:22/", false);
     check("http://localhost/", false);
-    let loopback = Allow::new(["127.0.0.0/8".parse().unwrap()]);
+    let loopback = AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]);
     assert!(is_allowed("http://localhost/", &loopback) && is_allowed("http://a.localhost/", &loopback));
 }
 
@@ -173,7 +175,7 @@ fn special_ranges_are_refused_to_their_ends() {
 #[test]
 fn reasons_are_readable() {
     let check = |url: &str, why: &str| {
-        let refused = check_url(&Url::parse(url).unwrap(), &Allow::default()).unwrap_err();
+        let refused = check_url(&Url::parse(url).unwrap(), &AllowedNetworks::default()).unwrap_err();
         assert_eq!(refused.to_string(), why);
     };
     check("http://2130706433/", "127.0.0.1 is this machine");

@@ -21,8 +21,8 @@ mod robots_cache;
 mod tls;
 mod types;
 
-pub use client::{Fetcher, Outside, Unusable};
+pub use client::{ClientSetupError, Fetcher, NetworkOverrides};
 pub use headers::Hints;
-pub use post::Post;
+pub use post::PostRequest;
 pub use robots::Robots;
-pub use types::{Credential, Failed, Hop, Request, Response, Validators};
+pub use types::{Credential, FetchError, Hop, Request, Response, Validators};

@@ -10,7 +10,7 @@ use gleaner_core::time::{Span, Time};
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use url::Url;
 
-use super::types::Failed;
+use super::types::FetchError;
 use super::{Fetcher, body, redirect};
 
 /// How much of a response is read, so that its connection can be reused.
@@ -19,7 +19,7 @@ const MAX_RESPONSE_BYTES: u64 = 64 << 10;
 const MAX_RESPONSE_TIME: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Post {
+pub struct PostRequest {
     pub url: Url,
     pub content_type: &'static str,
     pub headers: Vec<(&'static str, String)>,
@@ -29,7 +29,7 @@ pub struct Post {
 impl Fetcher {
     /// Sends a request, and returns the status if it is a success. If a reused connection was already closed, it is
     /// sent again, so that receivers must detect duplicates.
-    pub async fn post(&self, post: &Post, now: Time) -> Result<u16, Failed> {
+    pub async fn post(&self, post: &PostRequest, now: Time) -> Result<u16, FetchError> {
         let sent = async {
             let build = |client: &reqwest::Client| build(client, post);
             let answer = self.send_checked(&post.url, true, build).await?;
@@ -42,7 +42,7 @@ impl Fetcher {
                 status if redirect::is_redirect(status) => {
                     let fault =
                         Fault::Other(format!("redirect {status}, which is not followed; use its target"));
-                    Err(Failed { status: Some(status), ..fault.into() })
+                    Err(FetchError { status: Some(status), ..fault.into() })
                 }
                 status => Err(Fault::Status(status).into()),
             }
@@ -51,7 +51,7 @@ impl Fetcher {
     }
 }
 
-fn build(client: &reqwest::Client, post: &Post) -> Result<reqwest::RequestBuilder, Fault> {
+fn build(client: &reqwest::Client, post: &PostRequest) -> Result<reqwest::RequestBuilder, Fault> {
     let mut builder = client.post(post.url.clone()).header(CONTENT_TYPE, post.content_type);
     for (name, value) in &post.headers {
         let unfit = || Fault::Internal(format!("the header {name} cannot be sent"));

@@ -21,9 +21,9 @@ use hickory_resolver::proto::rr::{Name, RecordType};
 use reqwest::dns::{Addrs, Resolve, Resolving};
 use tokio::time::Instant;
 
-use super::client::Outside;
+use super::client::NetworkOverrides;
 use super::fault::FaultError;
-use super::guard::Allow;
+use super::guard::AllowedNetworks;
 
 /// How long to wait for the second address family after the first has answered: some name servers never answer for
 /// a family that a name does not have.
@@ -40,7 +40,7 @@ pub(super) struct Resolver {
     inner: Arc<TokioResolver>,
     /// The only names that exist; if empty, `inner` is used.
     names: Arc<BTreeMap<String, SocketAddr>>,
-    allow: Arc<Allow>,
+    allow: Arc<AllowedNetworks>,
     limit: Span,
     /// The proxy's own host, which the configuration trusts.
     trusted_host: Option<Arc<str>>,
@@ -49,16 +49,16 @@ pub(super) struct Resolver {
 impl Resolver {
     /// Uses the overriding name server or those of the system; with fixed names, none.
     pub(super) fn new(
-        outside: &Outside,
-        allow: Arc<Allow>,
+        network_overrides: &NetworkOverrides,
+        allow: Arc<AllowedNetworks>,
         limit: Span,
         trusted_host: Option<&str>,
     ) -> Result<Self, NetError> {
-        let mut builder = match outside.name_server {
+        let mut builder = match network_overrides.name_server {
             // With fixed names no name server is needed, and the system may have none.
-            None if !outside.names.is_empty() => {
-                let nobody = ResolverConfig::from_parts(None, Vec::new(), Vec::new());
-                TokioResolver::builder_with_config(nobody, TokioRuntimeProvider::default())
+            None if !network_overrides.names.is_empty() => {
+                let no_servers = ResolverConfig::from_parts(None, Vec::new(), Vec::new());
+                TokioResolver::builder_with_config(no_servers, TokioRuntimeProvider::default())
             }
             Some(address) => {
                 TokioResolver::builder_with_config(single_server(address), TokioRuntimeProvider::default())
@@ -67,10 +67,10 @@ impl Resolver {
         };
         let options = builder.options_mut();
         set_limits(options, limit);
-        if outside.name_server.is_some() {
+        if network_overrides.name_server.is_some() {
             options.use_hosts_file = ResolveHosts::Never;
         }
-        let (inner, names) = (Arc::new(builder.build()?), Arc::new(outside.names.clone()));
+        let (inner, names) = (Arc::new(builder.build()?), Arc::new(network_overrides.names.clone()));
         Ok(Self { inner, names, allow, limit, trusted_host: trusted_host.map(Arc::from) })
     }
 

@@ -18,7 +18,7 @@ use url::{Position, Url};
 
 use super::client::Fetcher;
 use super::robots::Robots;
-use super::types::{Failed, Request};
+use super::types::{FetchError, Request};
 
 /// How long a robots.txt is used.
 const LIFETIME: Span = Span::from_hours(24);
@@ -52,7 +52,7 @@ struct RobotsFailure {
 
 impl Fetcher {
     /// Fails if robots.txt disallows a page, or cannot be fetched now.
-    pub async fn allowed(&self, url: &Url, now: Time) -> Result<(), Failure> {
+    pub async fn check_robots(&self, url: &Url, now: Time) -> Result<(), Failure> {
         let robots = self.robots(url, now).await?;
         if robots.allows(&url[Position::BeforePath..Position::AfterQuery]) {
             return Ok(());
@@ -91,7 +91,7 @@ impl Fetcher {
 }
 
 /// Whether a failure means that there is no robots.txt, rather than that it cannot be fetched now.
-fn is_absent(failed: &Failed) -> bool {
+fn is_absent(failed: &FetchError) -> bool {
     match (&failed.fault, failed.status) {
         (Fault::Status(429), _) => false,
         (Fault::Status(_) | Fault::Other(_), Some(status)) => status < 500,

@@ -139,7 +139,7 @@ pub struct Hop {
 /// Why there is no document.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{fault}")]
-pub struct Failed {
+pub struct FetchError {
     pub fault: Fault,
     /// The status of the response, if one was received.
     pub status: Option<u16>,
@@ -147,7 +147,7 @@ pub struct Failed {
     pub retry_after: Option<Span>,
 }
 
-impl From<Fault> for Failed {
+impl From<Fault> for FetchError {
     fn from(fault: Fault) -> Self {
         let status = match fault {
             Fault::Status(status) => Some(status),
@@ -157,9 +157,9 @@ impl From<Fault> for Failed {
     }
 }
 
-impl From<Failed> for Failure {
+impl From<FetchError> for Failure {
     /// The status is kept even if the fault is not about it, such as a truncated body.
-    fn from(failed: Failed) -> Self {
+    fn from(failed: FetchError) -> Self {
         let status = failed.status;
         Failure { status, ..failed.fault.into_failure(failed.retry_after) }
     }

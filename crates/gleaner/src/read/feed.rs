@@ -7,27 +7,27 @@ use gleaner_core::time::{Span, Time};
 use gleaner_feed::{Options, Text, TextKind};
 
 use super::text::escape;
-use super::{Document, Lack, Page, Rules, glance};
+use super::{Document, MissingEntries, Page, ReadOptions, page_summary};
 
 /// The `Accept` header for feeds.
 pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
     application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, */*;q=0.5";
 
-pub fn read(page: &Page<'_>, _: &Rules<'_>) -> Result<Document, Fault> {
+pub fn read(page: &Page<'_>, _: &ReadOptions<'_>) -> Result<Document, Fault> {
     let content_type = std::str::from_utf8(page.content_type).ok();
     let options = Options { content_type, url: Some(page.url.as_str()), ..Options::default() };
     let feed = gleaner_feed::parse(page.body, &options).map_err(|error| {
-        let wall = glance::bot_wall(page).map(|wall| wall.message("feed"));
+        let wall = page_summary::bot_wall(page).map(|wall| wall.message("feed"));
         Fault::Unreadable(wall.unwrap_or_else(|| error.to_string()))
     })?;
-    let lacks = match feed.repairs {
-        repairs if repairs.truncated => Some(Lack::EndsEarly),
-        repairs if repairs.entries_dropped => Some(Lack::TooLong),
+    let missing_entries = match feed.repairs {
+        repairs if repairs.truncated => Some(MissingEntries::Truncated),
+        repairs if repairs.entries_dropped => Some(MissingEntries::TooManyEntries),
         _ => None,
     };
     let hints = hints(&feed);
     let title = feed.title.as_ref().map(Text::plain).filter(|title| !title.is_empty());
-    Ok(Document { title, hints, lacks, entries: feed.entries.into_iter().map(entry).collect() })
+    Ok(Document { title, hints, missing_entries, entries: feed.entries.into_iter().map(entry).collect() })
 }
 
 fn entry(entry: gleaner_feed::Entry) -> Entry {

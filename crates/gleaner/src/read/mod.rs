@@ -9,10 +9,10 @@ pub mod decode;
 pub mod discover;
 mod element;
 pub mod feed;
-pub mod glance;
 mod html;
 pub mod links;
 pub mod opml;
+pub mod page_summary;
 mod selector;
 pub mod text;
 pub mod tree;
@@ -56,7 +56,7 @@ impl<'a> Page<'a> {
 
 /// A source's options for reading its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rules<'a> {
+pub struct ReadOptions<'a> {
     /// Selects the links of a watchlist that are followed.
     pub article_selector: Option<&'a str>,
     /// Selects the parts of a website that are ignored because they always change.
@@ -70,34 +70,34 @@ pub struct Document {
     /// Polling hints.
     pub hints: Hints,
     /// Why entries may be missing, if they may.
-    pub lacks: Option<Lack>,
+    pub missing_entries: Option<MissingEntries>,
     /// In document order.
     pub entries: Vec<Entry>,
 }
 
 /// Why entries of a document may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum MissingEntries {
     /// It was received completely but ends early; the next one may have the rest.
-    EndsEarly,
+    Truncated,
     /// It has more entries than the limit.
-    TooLong,
+    TooManyEntries,
     /// No link of an index page looks like an article.
-    NoLinks,
+    NoArticleLinks,
     /// The selector matches no links.
-    NothingSelected,
+    SelectorMatchedNothing,
     /// It has several pages, and not all could be read; the next poll continues from there.
-    Unfinished,
+    TimelineUnfinished,
 }
 
-impl std::fmt::Display for Lack {
+impl std::fmt::Display for MissingEntries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::EndsEarly => "the document ends early; its complete entries are read",
-            Self::TooLong => "the document has more than 10,000 entries; the first 10,000 are read",
-            Self::NoLinks => "no link of the page looks like an article; an article_selector may help",
-            Self::NothingSelected => "the article_selector finds no links; the page may have changed",
-            Self::Unfinished => {
+            Self::Truncated => "the document ends early; its complete entries are read",
+            Self::TooManyEntries => "the document has more than 10,000 entries; the first 10,000 are read",
+            Self::NoArticleLinks => "no link of the page looks like an article; an article_selector may help",
+            Self::SelectorMatchedNothing => "the article_selector finds no links; the page may have changed",
+            Self::TimelineUnfinished => {
                 "not all of the timeline was read; the next poll goes on where this one ended"
             }
         })

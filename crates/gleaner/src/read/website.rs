@@ -11,12 +11,12 @@ use gleaner_core::post::{Entry, content_hash};
 
 use super::selector::{Selector, SelectorError};
 use super::text::plain_text;
-use super::{Document, Page, Rules, glance, tree};
+use super::{Document, Page, ReadOptions, page_summary, tree};
 
 /// Reads a page without the parts that `ignore_selector` matches.
-pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
+pub fn read(page: &Page<'_>, rules: &ReadOptions<'_>) -> Result<Document, Fault> {
     let html = page.html()?;
-    if let Some(wall) = glance::bot_wall(page) {
+    if let Some(wall) = page_summary::bot_wall(page) {
         return Err(Fault::Unreadable(wall.message("page")));
     }
     let tree = tree::parse(&html);
@@ -112,7 +112,7 @@ mod tests {
     fn entry(html: &str, ignore_selector: Option<&str>) -> Entry {
         let url = url::Url::parse("https://a.example/page").unwrap();
         let page = Page { url: &url, content_type: b"text/html; charset=utf-8", body: html.as_bytes() };
-        let rules = Rules { ignore_selector, ..Rules::default() };
+        let rules = ReadOptions { ignore_selector, ..ReadOptions::default() };
         read(&page, &rules).unwrap().entries.remove(0)
     }
 
@@ -164,7 +164,7 @@ mod tests {
         let url = url::Url::parse("https://a.example/").unwrap();
         let read = |content_type: &[u8], body: &str| {
             let page = Page { url: &url, content_type, body: body.as_bytes() };
-            super::read(&page, &Rules::default()).unwrap_err().to_string()
+            super::read(&page, &ReadOptions::default()).unwrap_err().to_string()
         };
         assert!(read(b"text/html", "<div id=app></div><script>x()</script>").contains("no text"));
         assert!(read(b"application/pdf", "%PDF").contains("application/pdf"));

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::x_text;
 
 /// The query parameters that [`timeline`] depends on.
-pub const FIELDS: [(&str, &str); 3] = [
+pub const TIMELINE_FIELDS: [(&str, &str); 3] = [
     ("tweet.fields", "id,text,note_tweet,created_at,author_id,entities,referenced_tweets"),
     ("expansions", "author_id,referenced_tweets.id,referenced_tweets.id.author_id"),
     ("user.fields", "id,name,username"),
@@ -23,7 +23,7 @@ pub const FIELDS: [(&str, &str); 3] = [
 
 /// Why an answer with a success status is unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct XError {
     pub kind: ErrorKind,
     /// X's own words, if it has any.
     pub message: String,
@@ -122,7 +122,7 @@ struct Reference {
 }
 
 /// Parses the answer to `GET /2/users/by/username/:username`: the account's id.
-pub fn user_id(body: &[u8]) -> Result<String, Problem> {
+pub fn user_id(body: &[u8]) -> Result<String, XError> {
     let answer: Answer<User> = parse(body)?;
     match answer.data {
         Some(user) if is_id(&user.id) => Ok(user.id),
@@ -132,7 +132,7 @@ pub fn user_id(body: &[u8]) -> Result<String, Problem> {
 }
 
 /// Parses the answer to `GET /2/users/:id/tweets` for this handle.
-pub fn timeline(body: &[u8], handle: &str) -> Result<Timeline, Problem> {
+pub fn timeline(body: &[u8], handle: &str) -> Result<Timeline, XError> {
     let answer: Answer<Vec<Tweet>> = parse(body)?;
     // An empty timeline has `meta` but no `data`; besides posts, errors are about posts that they refer to.
     if answer.data.is_none() && answer.meta.is_none() {
@@ -224,16 +224,16 @@ impl<'a> Context<'a> {
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, XError> {
     serde_json::from_slice(body).map_err(|error| unreadable(&format!("{error}")))
 }
 
-fn unreadable(why: &str) -> Problem {
-    Problem { kind: ErrorKind::ParseError, message: format!("X sent an unexpected answer: {why}") }
+fn unreadable(why: &str) -> XError {
+    XError { kind: ErrorKind::ParseError, message: format!("X sent an unexpected answer: {why}") }
 }
 
 /// X's error. A suspended account has the type of a missing one, so its title is checked first.
-fn problem(errors: &[ApiError]) -> Problem {
+fn problem(errors: &[ApiError]) -> XError {
     let Some(error) = errors.first() else { return unreadable("neither posts nor a reason for none") };
     let kind =
         match (error.title.as_str(), error.type_uri.rsplit('/').next().unwrap_or_default(), error.status) {
@@ -247,7 +247,7 @@ fn problem(errors: &[ApiError]) -> Problem {
         };
     let words = if error.detail.is_empty() { &error.title } else { &error.detail };
     let words: String = words.chars().filter(|char| !char.is_control()).take(300).collect();
-    Problem {
+    XError {
         kind,
         message: if words.is_empty() { "X gives no reason".to_owned() } else { format!("X says: {words}") },
     }

@@ -53,8 +53,8 @@ impl Service {
     }
 
     /// How long a length of time takes in the world.
-    pub fn real(&self, span: Span) -> Duration {
-        self.clock.real(span)
+    pub fn real_duration(&self, span: Span) -> Duration {
+        self.clock.real_duration(span)
     }
 
     /// Tells the world of something, such as the end of an import.
@@ -227,7 +227,7 @@ impl EventStream {
     }
 
     async fn wait(&mut self) {
-        let again = tokio::time::sleep(self.service.real(LOOK_AGAIN));
+        let again = tokio::time::sleep(self.service.real_duration(LOOK_AGAIN));
         tokio::select! {
             // The sender lives as long as the service, which this holds.
             _ = self.latest.changed() => {}

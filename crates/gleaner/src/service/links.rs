@@ -8,7 +8,7 @@ use super::ServiceError;
 use super::trial::failed_to_fetch;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
-use crate::fetch::{Fetcher, Outside, Request};
+use crate::fetch::{Fetcher, NetworkOverrides, Request};
 use crate::read::{ACCEPT_PAGES, Page, links};
 
 /// The links of an index page.
@@ -39,7 +39,7 @@ pub async fn links_at(
 ) -> Result<IndexLinks, ServiceError> {
     let url = link::source_url(text)?;
     check(selector)?;
-    let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
+    let fetcher = Fetcher::new(&config.fetch, &NetworkOverrides::default())?;
     let request = Request { accept: ACCEPT_PAGES.to_owned(), ..Request::new(url.clone()) };
     let response =
         fetcher.fetch(&request, SystemClock.now()).await.map_err(|failed| failed_to_fetch(&url, failed))?;

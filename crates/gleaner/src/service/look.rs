@@ -14,7 +14,7 @@ use super::offers::{Fetched, Reading};
 use super::trial::failed_to_fetch;
 use super::{By, Checks, Scope, ServiceError, SourceFields, TrialEntry};
 use crate::engine::{X, credential_of};
-use crate::fetch::{Credential, Failed, Fetcher, Request};
+use crate::fetch::{Credential, FetchError, Fetcher, Request};
 use crate::read::{self, ACCEPT_PAGES};
 use crate::store::Source;
 
@@ -82,7 +82,7 @@ impl By<'_> {
             notes.push(format!("it leads to {}", fetched.url));
         }
         // A feed is for programs; a page may be for people only.
-        let refused = fetcher.allowed(&fetched.url, self.clock.now()).await.err();
+        let refused = fetcher.check_robots(&fetched.url, self.clock.now()).await.err();
         let reading = Reading::new(&self.config, self.clock.now());
         let asked = url.clone();
         let offers = off_the_threads(move || reading.all(&fetched, &asked)).await??;
@@ -127,7 +127,7 @@ impl By<'_> {
         let fetcher = self.fetcher()?;
         let is_page = settings.kind != Kind::Feed;
         if is_page && !settings.ignore_robots {
-            fetcher.allowed(&url, self.clock.now()).await.map_err(|failure| refused(&url, failure))?;
+            fetcher.check_robots(&url, self.clock.now()).await.map_err(|failure| refused(&url, failure))?;
         }
         let accept = if is_page { ACCEPT_PAGES } else { read::feed::ACCEPT };
         let source = Source { settings, ..source };
@@ -147,7 +147,7 @@ impl By<'_> {
         url: &Url,
         accept: &str,
         credential: Option<Credential>,
-    ) -> Result<Fetched, Failed> {
+    ) -> Result<Fetched, FetchError> {
         let request = Request { accept: accept.to_owned(), credential, ..Request::new(url.clone()) };
         let response = fetcher.fetch(&request, self.clock.now()).await?;
         Ok(Fetched { url: response.url, content_type: response.content_type, body: response.body })
@@ -212,7 +212,7 @@ fn with_scheme(text: &str) -> String {
 }
 
 /// What cannot be reached may be later; what our own guard refuses, never.
-fn unreachable(url: &Url, failed: Failed) -> Result<Look, ServiceError> {
+fn unreachable(url: &Url, failed: FetchError) -> Result<Look, ServiceError> {
     let failure = Failure::from(failed);
     if failure.kind == ErrorKind::Blocked {
         return Err(ServiceError::Unreadable { url: url.to_string(), why: failure.message });

@@ -11,7 +11,7 @@ use url::Url;
 use super::trial::{Preview, preview};
 use super::{Offer, ServiceError, TrialEntry};
 use crate::config::Config;
-use crate::read::{self, Document, Page, Rules, discover};
+use crate::read::{self, Document, Page, ReadOptions, discover};
 use crate::store::{Source, SourceSettings};
 
 /// So many entries are shown.
@@ -77,7 +77,7 @@ impl Reading {
             ..Offer::unread(Kind::Feed, link.url.as_str())
         };
         let mut offers: Vec<Offer> = articles.into_iter().map(offer).collect();
-        let rules = Rules::default();
+        let rules = ReadOptions::default();
         let index = self.index(fetched, asked.as_str(), &rules).ok().filter(|index| index.total >= INDEX);
         let website = self.website(fetched, asked.as_str(), &rules);
         let unreadable = website.as_ref().err().map(ToString::to_string);
@@ -96,7 +96,7 @@ impl Reading {
 
     /// What a source with these settings would find.
     pub(super) fn one(&self, fetched: &Fetched, settings: &SourceSettings) -> Result<Offer, ServiceError> {
-        let rules = Rules {
+        let rules = ReadOptions {
             article_selector: settings.article_selector.as_deref(),
             ignore_selector: settings.ignore_selector.as_deref(),
         };
@@ -112,7 +112,7 @@ impl Reading {
 
     /// The page as a feed.
     pub(super) fn feed(&self, fetched: &Fetched, asked: &Url) -> Result<Offer, Fault> {
-        let document = read::feed::read(&fetched.page(), &Rules::default())?;
+        let document = read::feed::read(&fetched.page(), &ReadOptions::default())?;
         let mut offer = self.offer(Kind::Feed, asked.as_str(), document);
         let dates = || offer.entries.iter().filter_map(|entry| entry.published_at);
         let mut notes = Vec::new();
@@ -136,9 +136,10 @@ impl Reading {
     }
 
     /// The page as an index.
-    fn index(&self, fetched: &Fetched, url: &str, rules: &Rules<'_>) -> Result<Offer, Fault> {
+    fn index(&self, fetched: &Fetched, url: &str, rules: &ReadOptions<'_>) -> Result<Offer, Fault> {
         let document = read::watchlist::read(&fetched.page(), rules)?;
-        let title = read::website::read(&fetched.page(), &Rules::default()).ok().and_then(|page| page.title);
+        let title =
+            read::website::read(&fetched.page(), &ReadOptions::default()).ok().and_then(|page| page.title);
         let mut offer = self.offer(Kind::Watchlist, url, Document { title, ..document });
         let cap = self.articles_per_poll as usize;
         if offer.total > cap {
@@ -150,7 +151,7 @@ impl Reading {
     }
 
     /// The page as one whose text changes.
-    fn website(&self, fetched: &Fetched, url: &str, rules: &Rules<'_>) -> Result<Offer, Fault> {
+    fn website(&self, fetched: &Fetched, url: &str, rules: &ReadOptions<'_>) -> Result<Offer, Fault> {
         let document = read::website::read(&fetched.page(), rules)?;
         let length = |document: &Document| {
             document.entries.iter().map(|entry| read::body_text(entry).chars().count()).sum::<usize>()
@@ -158,7 +159,7 @@ impl Reading {
         let left = length(&document);
         let mut offer = self.offer(Kind::Website, url, document);
         if rules.ignore_selector.is_some() {
-            let whole = read::website::read(&fetched.page(), &Rules::default())?;
+            let whole = read::website::read(&fetched.page(), &ReadOptions::default())?;
             let all = length(&whole);
             offer.notes.push(match all.saturating_sub(left) {
                 0 => "the ignore_selector leaves nothing out".to_owned(),

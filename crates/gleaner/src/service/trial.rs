@@ -12,9 +12,9 @@ use url::Url;
 use super::ServiceError;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
-use crate::fetch::{Failed, Fetcher, Outside, Request};
+use crate::fetch::{FetchError, Fetcher, NetworkOverrides, Request};
 use crate::read::discover::{self, FeedLink};
-use crate::read::{self, Page, Rules};
+use crate::read::{self, Page, ReadOptions};
 
 /// What a URL turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub struct TrialEntry {
 /// Fetches a URL once and says what the first poll of a source with this URL would store. Where it is a page that names feeds,
 /// it lists them. It needs no database. `backfill`: whether the source is added with its old entries.
 pub async fn try_url(config: &Config, text: &str, backfill: bool) -> Result<Trial, ServiceError> {
-    let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
+    let fetcher = Fetcher::new(&config.fetch, &NetworkOverrides::default())?;
     look(config, &fetcher, SystemClock.now(), text, backfill).await
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn look(
     let unreadable = |why: String| ServiceError::Unreadable { url: url.to_string(), why };
     let response = fetcher.fetch(&request, now).await.map_err(|failed| failed_to_fetch(&url, failed))?;
     let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
-    match read::feed::read(&page, &Rules::default()) {
+    match read::feed::read(&page, &ReadOptions::default()) {
         Ok(document) => {
             let title = document.title.clone();
             let backfill = if backfill { Backfill::All } else { Backfill::None };
@@ -98,7 +98,7 @@ pub(super) async fn look(
         }
         Err(fault) => {
             // A feed is for programs; a page may be for people only.
-            let refused = fetcher.allowed(&response.url, now).await.err().map(|failure| failure.message);
+            let refused = fetcher.check_robots(&response.url, now).await.err().map(|failure| failure.message);
             let feeds = discover::feeds(&response.body, &response.url);
             if feeds.is_empty() {
                 let but = refused.map(|why| format!("; as a page it is not to be polled: {why}"));
@@ -113,7 +113,7 @@ pub(super) async fn look(
 }
 
 /// Where our own guard refused, trying again is no use.
-pub(super) fn failed_to_fetch(url: &Url, failed: Failed) -> ServiceError {
+pub(super) fn failed_to_fetch(url: &Url, failed: FetchError) -> ServiceError {
     let (failure, url) = (Failure::from(failed), url.to_string());
     match failure.kind {
         ErrorKind::Blocked => ServiceError::Unreadable { url, why: failure.message },
@@ -141,7 +141,8 @@ pub(super) fn preview(
     now: Time,
 ) -> Preview {
     let mut entries: Vec<TrialEntry> = document.entries.iter().map(unjudged).collect();
-    let sifted = sift(document.entries, known, filter, document.lacks.is_none(), now, read::body_text);
+    let sifted =
+        sift(document.entries, known, filter, document.missing_entries.is_none(), now, read::body_text);
     let sifted = keep_recent(sifted, filter);
     let mut stored = 0;
     for (entry, verdict) in entries.iter_mut().zip(sifted.verdicts) {
@@ -169,7 +170,7 @@ pub(super) fn preview(
         1 => notes.push("1 entry is a copy of another and is not stored".to_owned()),
         copies => notes.push(format!("{copies} entries are copies of others and are not stored")),
     }
-    notes.extend(document.lacks.map(|lack| lack.to_string()));
+    notes.extend(document.missing_entries.map(|missing| missing.to_string()));
     Preview { entries, stored, notes }
 }
 

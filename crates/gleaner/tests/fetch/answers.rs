@@ -37,7 +37,8 @@ async fn a_request_says_who_asks_and_nothing_more() {
     let server = Server::start().await;
     server.on("/", Reply::ok("").header("Set-Cookie", "a=b"));
     let settings = gleaner::config::Fetch { contact: Some("me@a.example".into()), ..settings() };
-    let fetcher = gleaner::fetch::Fetcher::new(&settings, &gleaner::fetch::Outside::default()).unwrap();
+    let fetcher =
+        gleaner::fetch::Fetcher::new(&settings, &gleaner::fetch::NetworkOverrides::default()).unwrap();
     let request = Request { accept: "application/rss+xml".into(), ..Request::new(server.url("/")) };
     for _ in 0..2 {
         fetcher.fetch(&request, now()).await.unwrap();

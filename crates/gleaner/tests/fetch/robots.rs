@@ -10,7 +10,7 @@ use crate::support::http::{Reply, Server};
 const REFUSAL: &str = "User-agent: *\nDisallow: /private\nCrawl-delay: 3600\n";
 
 async fn ask(fetcher: &Fetcher, server: &Server, path: &str, at: Time) -> Result<(), Failure> {
-    fetcher.allowed(&server.url(path), at).await
+    fetcher.check_robots(&server.url(path), at).await
 }
 
 /// How often robots.txt was asked for.

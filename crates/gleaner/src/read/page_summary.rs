@@ -16,14 +16,14 @@ const FIRST_TAGS: [&str; 16] = [
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Glance {
+pub struct PageSummary {
     /// Empty if there is none.
     pub title: String,
     pub text: String,
 }
 
 /// Summarises a page; `None` if it is not HTML.
-pub fn glance(page: &Page<'_>) -> Option<Glance> {
+pub fn summarize(page: &Page<'_>) -> Option<PageSummary> {
     let whole = decode(page.body, page.content_type);
     let html = &whole[..whole.floor_char_boundary(MAX_BYTES)];
     let mut tags = Tokens::new(html.as_bytes()).filter_map(|token| match token {
@@ -31,7 +31,7 @@ pub fn glance(page: &Page<'_>) -> Option<Glance> {
         _ => None,
     });
     tags.next().filter(|first| FIRST_TAGS.iter().any(|name| first.is(name)))?;
-    Some(Glance { title: title(html), text: plain_text(html) })
+    Some(PageSummary { title: title(html), text: plain_text(html) })
 }
 
 /// Detects a bot wall in place of the requested document.
@@ -40,7 +40,7 @@ pub fn bot_wall(page: &Page<'_>) -> Option<BotWall> {
     if page.body.len() > 2 * MAX_BYTES {
         return None;
     }
-    let seen = glance(page)?;
+    let seen = summarize(page)?;
     let whole = decode(page.body, page.content_type);
     bot_wall::detect(&whole[..whole.floor_char_boundary(MAX_BYTES)], &seen.title, &seen.text)
 }
@@ -65,9 +65,9 @@ fn title(html: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(body: &str) -> Option<Glance> {
+    fn check(body: &str) -> Option<PageSummary> {
         let url = url::Url::parse("https://a.example/").unwrap();
-        glance(&Page { url: &url, content_type: b"application/rss+xml", body: body.as_bytes() })
+        summarize(&Page { url: &url, content_type: b"application/rss+xml", body: body.as_bytes() })
     }
 
     #[test]

@@ -53,9 +53,9 @@ fn main() {
         let (seconds, cost) = (start.elapsed().as_secs_f64(), cpu() - before);
         let rate = urls.len() as f64 / seconds;
         let each = cost * 1000.0 / urls.len() as f64;
-        let once = control_number(control, "/ledger", "asked_once");
+        let once = control_number(control, "/ledger", "requested_once");
         println!(
-            "{round:9} {rate:6.0} feeds/s, farm {each:.3} CPU s per 1,000, {bytes} bytes, {once} asked once"
+            "{round:9} {rate:6.0} feeds/s, farm {each:.3} CPU s per 1,000, {bytes} bytes, {once} requested once"
         );
     }
     drop(farm.stdin.take());

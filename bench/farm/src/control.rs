@@ -102,8 +102,8 @@ impl Summary {
         let mut json = String::from("{");
         let counts = [
             ("feeds", self.feeds),
-            ("asked", self.asked),
-            ("asked_once", self.asked_once),
+            ("requested", self.requested),
+            ("requested_once", self.requested_once),
             ("most_requests", self.most_requests),
             ("most_at_once", self.most_at_once),
             ("misdirected", self.misdirected),

@@ -48,9 +48,9 @@ impl Rates {
     }
 
     pub(crate) fn check(&self) -> io::Result<()> {
-        let sound =
+        let valid =
             self.0.iter().all(|share| (0.0..=1.0).contains(share)) && self.0.iter().sum::<f64>() <= 1.0;
-        if sound {
+        if valid {
             Ok(())
         } else {
             Err(io::Error::other("fault rates must be between 0 and 1, and their sum at most 1"))

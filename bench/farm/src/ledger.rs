@@ -38,9 +38,9 @@ pub struct FeedRecord {
 pub struct Summary {
     pub feeds: u64,
     /// Number of feeds that were requested.
-    pub asked: u64,
+    pub requested: u64,
     /// Number of feeds that were requested exactly once.
-    pub asked_once: u64,
+    pub requested_once: u64,
     /// The maximum number of requests for one feed.
     pub most_requests: u64,
     /// The maximum number of concurrent requests to one host.
@@ -173,8 +173,8 @@ impl Ledger {
             ..Summary::default()
         };
         for record in &self.records {
-            summary.asked += u64::from(record.requests > 0);
-            summary.asked_once += u64::from(record.requests == 1);
+            summary.requested += u64::from(record.requests > 0);
+            summary.requested_once += u64::from(record.requests == 1);
             summary.most_requests = summary.most_requests.max(record.requests);
             summary.total.add(record);
         }

@@ -133,7 +133,10 @@ fn the_ledger_counts_impolite_requests() {
     get(&urls[1], "If-None-Match: \"never given\"\r\n");
     get(&urls[0].replace("/0.xml", "/1.xml"), "");
     let ledger = farm.ledger();
-    assert_eq!((ledger.asked, ledger.asked_once, ledger.most_requests, ledger.misdirected), (2, 1, 3, 1));
+    assert_eq!(
+        (ledger.requested, ledger.requested_once, ledger.most_requests, ledger.misdirected),
+        (2, 1, 3, 1)
+    );
     let total = &ledger.total;
     assert_eq!((total.early, total.unconditional_again, total.wrong_validators), (1, 1, 1));
     assert_eq!((total.first_at, total.last_at, total.allowed_at), (Some(0), Some(120_000), 180_000));
@@ -202,10 +205,10 @@ fn control_over_http() {
     let control = |path: &str| get(&format!("http://{}{path}", farm.control()), "");
     assert!(control("/generation?n=2").body.starts_with("{\"feeds\":10,\"generation\":2,\"entries\":"));
     get(&urls[0], "");
-    assert!(control("/ledger").body.contains("\"asked\":1,\"asked_once\":1,"));
+    assert!(control("/ledger").body.contains("\"requested\":1,\"requested_once\":1,"));
     assert_eq!(control("/feeds").body.lines().count(), 11);
     control("/reset");
-    assert_eq!(farm.ledger().asked, 0);
+    assert_eq!(farm.ledger().requested, 0);
     assert_eq!(control("/faults?not_found=1").status, 200);
     assert_eq!(get(&urls[0], "").status, 404);
     assert_eq!(control("/faults?not_found=2").status, 400);

@@ -60,12 +60,12 @@ impl FarmProcess {
         number(&self.request("/cpu")?, "cpu_s")
     }
 
-    /// Fails unless each of the first `asked` feeds was requested exactly `times`, and answered as expected.
+    /// Fails unless each of the first `requested` feeds was requested exactly `times`, and answered as expected.
     pub(crate) fn check(&self, requested: u64, times: u64, not_modified: bool) -> Result<(), Error> {
         let ledger = self.request("/ledger")?;
         let answered = if not_modified { "not_modified" } else { "full" };
         let wanted = [
-            ("asked", requested),
+            ("requested", requested),
             ("requests", requested * times),
             ("most_requests", times),
             (answered, requested * times),

@@ -162,10 +162,10 @@ pub(crate) fn run_due(sources: u32) -> Result<f64, Error> {
     let (mut many, mut few) = (start(sources)?, start(u32::try_from(DUE)?)?);
     let mut ratios = Vec::new();
     for _ in 0..REPETITIONS {
-        let cpu = |child: &mut Child, asked: usize| -> Result<f64, Error> {
+        let cpu = |child: &mut Child, requested: usize| -> Result<f64, Error> {
             farm.reset()?;
             let measured = child.round()?;
-            farm.check(asked as u64, (feeds / asked) as u64, true)?;
+            farm.check(requested as u64, (feeds / requested) as u64, true)?;
             Ok(measured.cpu)
         };
         let (among_few, among_many) = (cpu(&mut few, DUE)?, cpu(&mut many, feeds)?);

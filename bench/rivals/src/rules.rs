@@ -143,8 +143,8 @@ impl Reader {
                 NEVER
             }
             Rule::Miniflux => {
-                let asked = if kind == ErrorKind::RateLimited { retry_after } else { 0 };
-                self.batch(state, now + self.interval.max(asked).min(DAY))
+                let wait = if kind == ErrorKind::RateLimited { retry_after } else { 0 };
+                self.batch(state, now + self.interval.max(wait).min(DAY))
             }
             Rule::FreshRss if kind == ErrorKind::Gone => {
                 state.quarantined = true;

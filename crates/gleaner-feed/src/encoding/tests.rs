@@ -71,9 +71,9 @@ fn control_characters_are_removed() {
     let decoded = decode(b"a\0b\x08c\x0bd\te\n\x7f\xc2\x92", None);
     assert_eq!(decoded.text, "abcd\te\n\u{2019}");
     assert!(decoded.control_characters);
-    let sound = decode("a\tb\r\n\u{a0}\u{e9}".as_bytes(), None);
-    assert!(!sound.control_characters);
-    assert!(matches!(sound.text, std::borrow::Cow::Borrowed(_)));
+    let valid = decode("a\tb\r\n\u{a0}\u{e9}".as_bytes(), None);
+    assert!(!valid.control_characters);
+    assert!(matches!(valid.text, std::borrow::Cow::Borrowed(_)));
 }
 
 #[test]

@@ -204,8 +204,8 @@ impl<'a> Tokenizer<'a> {
     /// The end of a start tag's attributes, and the position after the tag.
     fn tag_end(&mut self, from: usize) -> (usize, usize) {
         let bytes = self.bytes();
-        let (end, sound) = find_tag_end(bytes, from);
-        self.faults.bad_tags |= !sound;
+        let (end, well_formed) = find_tag_end(bytes, from);
+        self.faults.bad_tags |= !well_formed;
         self.faults.open_at_end |= end == bytes.len();
         (end, end + usize::from(bytes.get(end) == Some(&b'>')))
     }

@@ -37,9 +37,9 @@ pub fn decode<'a>(bytes: &'a [u8], content_type: &[u8]) -> Cow<'a, str> {
 /// Detects the encoding of bytes that are not valid UTF-8.
 fn detect(bytes: &[u8], claimed: Option<&'static Encoding>) -> &'static Encoding {
     // A few invalid bytes do not disprove declared UTF-8.
-    let broken = || bytes.utf8_chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
-    let sound = || bytes.iter().filter(|byte| **byte >= 0xC0).count();
-    if claimed == Some(UTF_8) && broken() * 2 <= sound() {
+    let invalid = || bytes.utf8_chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
+    let valid = || bytes.iter().filter(|byte| **byte >= 0xC0).count();
+    if claimed == Some(UTF_8) && invalid() * 2 <= valid() {
         return UTF_8;
     }
     let mut detector = EncodingDetector::new();

@@ -73,9 +73,9 @@ fn declared(metadata: &PageMetadata) -> Option<String> {
 
 /// A declared value is used whatever it looks like, unless it is a URL.
 fn as_declared(text: &str) -> Option<String> {
-    let sound =
+    let valid =
         !text.trim().is_empty() && text.len() <= MAX_NAME_BYTES && !text.contains("://") && !is_label(text);
-    sound.then(|| collapse(text))
+    valid.then(|| collapse(text))
 }
 
 fn from_linked_data(metadata: &PageMetadata) -> Option<String> {
@@ -146,14 +146,14 @@ fn extract_name(text: &str) -> Option<String> {
         }
     }
     let text = text.trim_matches(|c: char| c.is_whitespace() || ",.:;-–—|/".contains(c));
-    let sound = !text.is_empty()
+    let valid = !text.is_empty()
         && text.len() <= MAX_NAME_BYTES
         && text.chars().any(char::is_alphabetic)
         && !text.chars().any(|c| c.is_ascii_digit())
         && text.split_whitespace().count() <= 10
         && !text.split_whitespace().any(is_month)
         && !is_label(text);
-    sound.then(|| text.to_owned())
+    valid.then(|| text.to_owned())
 }
 
 /// The text after the word `before`, ignoring case.

@@ -30,7 +30,7 @@ meanings! {
     /// A date by itself.
     DAY = 7;
     /// The content is not about the article.
-    ASIDE = 8;
+    NOT_ARTICLE = 8;
     /// The content is not part of the article.
     BOILERPLATE = 9;
     COMMENTS = 10;
@@ -55,7 +55,7 @@ const WORDS: &[(ClassMeanings, &[&str])] = &[
     (ClassMeanings::MODIFIED, &["edited", "lastmod", "modified", "update", "updated"]),
     (ClassMeanings::DATE, &["at", "date", "dateline", "datum", "fecha", "on", "pubdate", "published", "time", "timestamp"]),
     (ClassMeanings::DAY, &["date", "dateline", "datum", "fecha", "timestamp"]),
-    (ClassMeanings::ASIDE, &["comment", "commentlist", "comments", "recent", "recommended", "related", "sidebar", "widget"]),
+    (ClassMeanings::NOT_ARTICLE, &["comment", "commentlist", "comments", "recent", "recommended", "related", "sidebar", "widget"]),
     (ClassMeanings::BOILERPLATE, &[
         "addthis", "addtoany", "adsbygoogle", "advert", "advertisement", "advertisements",
         "breadcrumb", "breadcrumbs", "byline", "commentlist", "comments", "copyright", "disqus",
@@ -202,13 +202,13 @@ fn camel_case_boundary(word: &[u8]) -> Option<usize> {
 }
 
 /// Whether an element is among comments, other articles or navigation, so that it is not about the article.
-pub(super) fn is_aside(node: &NodeRef<'_>) -> bool {
+pub(super) fn is_outside_article(node: &NodeRef<'_>) -> bool {
     for ancestor in node.ancestors_it(Some(12)) {
         let Some(element) = ancestor.element_ref() else { continue };
         match &*element.name.local {
             "nav" | "footer" | "aside" => return true,
             "body" | "html" | "main" => return false,
-            _ if ClassMeanings::from_element(&element).any(&[ClassMeanings::ASIDE]) => return true,
+            _ if ClassMeanings::from_element(&element).any(&[ClassMeanings::NOT_ARTICLE]) => return true,
             _ => {}
         }
     }
@@ -240,9 +240,9 @@ mod tests {
         check("", &[]);
         check("shareholder unrelated", &[]);
         check("post-share", &[ClassMeanings::BOILERPLATE]);
-        check("x-relatedPosts y", &[ClassMeanings::ASIDE, ClassMeanings::BOILERPLATE]);
-        check("related", &[ClassMeanings::ASIDE, ClassMeanings::BOILERPLATE]);
-        check("map-and-related", &[ClassMeanings::ASIDE]);
+        check("x-relatedPosts y", &[ClassMeanings::NOT_ARTICLE, ClassMeanings::BOILERPLATE]);
+        check("related", &[ClassMeanings::NOT_ARTICLE, ClassMeanings::BOILERPLATE]);
+        check("map-and-related", &[ClassMeanings::NOT_ARTICLE]);
         check("most read", &[]);
         check("most-read", &[ClassMeanings::BOILERPLATE]);
         check("read-most", &[]);

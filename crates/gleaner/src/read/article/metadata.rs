@@ -4,7 +4,7 @@ use dom_query::{Document, Element, NodeData, NodeId, NodeRef};
 use url::Url;
 
 use super::absolute;
-use super::class_meanings::is_aside;
+use super::class_meanings::is_outside_article;
 use super::element_hints::ElementHints;
 use super::linked_data::LinkedData;
 use super::word_overlap::overlap;
@@ -171,7 +171,7 @@ impl PageMetadata {
             self.articles.push(node.id);
         }
         let (byline, time) = (hints.byline_rank(), hints.time_rank());
-        if byline.is_none() && time.is_none() || is_aside(node) {
+        if byline.is_none() && time.is_none() || is_outside_article(node) {
             return;
         }
         if let Some(rank) = byline.filter(|_| self.bylines.len() < MAX_ENTRIES) {
@@ -257,8 +257,8 @@ fn unescape_again(text: &str) -> String {
 /// A language tag, if it looks like one.
 fn language(tag: &str) -> Option<String> {
     let tag = tag.trim();
-    let sound = tag.len() <= 35
+    let valid = tag.len() <= 35
         && tag.split(['-', '_']).next().is_some_and(|first| matches!(first.len(), 2 | 3))
         && tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-    sound.then(|| tag.replace('_', "-"))
+    valid.then(|| tag.replace('_', "-"))
 }

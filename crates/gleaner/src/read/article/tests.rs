@@ -275,7 +275,7 @@ fn hostile_pages_take_bounded_time() {
         ("nested prose", format!("<div>{prose}").repeat(5000)),
         ("articles", format!("<article>{prose}</article>").repeat(5000)),
         ("nested articles", "<article>".repeat(1000) + &prose.repeat(2000)),
-        ("nested furniture", "<div class=share>".repeat(1000) + &prose.repeat(2000)),
+        ("nested boilerplate", "<div class=share>".repeat(1000) + &prose.repeat(2000)),
         ("hidden", "<div hidden>".repeat(1000) + &prose.repeat(2000)),
         ("lists", "<ul>".repeat(200) + &"<li><a href=#a>x</a></li>".repeat(5000)),
         ("bylines", "<p class=byline>By Jane Doe</p>".repeat(20_000)),

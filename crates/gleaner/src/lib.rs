@@ -15,6 +15,7 @@ pub mod metrics;
 mod printable;
 pub mod read;
 pub mod service;
+#[cfg(feature = "simulate")]
 pub mod simulate;
 pub mod store;
 mod truncate;

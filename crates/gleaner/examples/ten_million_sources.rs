@@ -36,16 +36,16 @@ fn now() -> Time {
 fn arguments() -> Result<Arguments, Error> {
     let mut arguments =
         Arguments { store: String::new(), sources: 10_000_000, posts: 10_000_000, due: 100_000, workers: 4 };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+    let mut words = std::env::args().skip(1);
+    while let Some(name) = words.next() {
+        let value = words.next().ok_or_else(|| format!("{name} needs a value"))?;
         match name.as_str() {
             "--store" => arguments.store = value,
             "--sources" => arguments.sources = value.parse()?,
             "--posts" => arguments.posts = value.parse()?,
             "--due" => arguments.due = value.parse()?,
             "--workers" => arguments.workers = value.parse()?,
-            _ => return Err(format!("no option is called {name}").into()),
+            _ => return Err(format!("unknown option {name}").into()),
         }
     }
     if arguments.store.starts_with("postgres") {

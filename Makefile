@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals counters growth flame multitude year clean fuzz attack hostile hostile-urls hostile-bodies rebinding scale ledger
+.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals counters growth flame ten-million-sources year clean fuzz attack hostile hostile-urls hostile-bodies rebinding scale ledger
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -77,7 +77,7 @@ ledger: ## Feeds with known truth through EDITIONS (300) editions: entries, stor
 	LEDGER_EDITIONS=$(or $(EDITIONS),300) scripts/with-postgres cargo test --release --locked --package gleaner --test gleaner -- --nocapture --test-threads 1 ledger::
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop; with slow servers; while nothing is due; and the API
-	@kept=0; for part in '' --latency --standing '--api 100000'; do \
+	@kept=0; for part in '' --latency --idle '--api 100000'; do \
 	  cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- $$part || kept=1; \
 	done; exit $$kept
 
@@ -100,8 +100,8 @@ bench-claim: ## What a claim costs: 1,000 due among 1,000,000 sources, on both d
 	cargo run --release --locked --example claim_cost -- --sources 1000000
 	scripts/with-postgres bash -c 'cargo run --release --locked --example claim_cost -- --sources 1000000 --store "$$TEST_POSTGRES"'
 
-multitude: ## 10,000,000 sources and posts on PostgreSQL (SOURCES, POSTS): claims by 4 workers, lists, clean-up, plans; 15 GB of disk
-	scripts/with-postgres bash -c 'cargo run --release --locked --package gleaner --example multitude -- --store "$$TEST_POSTGRES" --sources $(or $(SOURCES),10000000) --posts $(or $(POSTS),10000000)'
+ten-million-sources: ## 10,000,000 sources and posts on PostgreSQL (SOURCES, POSTS): claims by 4 workers, lists, clean-up, plans; 15 GB of disk
+	scripts/with-postgres bash -c 'cargo run --release --locked --package gleaner --example ten_million_sources -- --store "$$TEST_POSTGRES" --sources $(or $(SOURCES),10000000) --posts $(or $(POSTS),10000000)'
 
 bench-rivals: ## Half a year of the polling rules of other readers, in the world of `gleaner simulate`
 	cargo run --release --locked --quiet --manifest-path bench/rivals/Cargo.toml

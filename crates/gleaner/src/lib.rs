@@ -15,7 +15,9 @@ pub mod metrics;
 mod printable;
 pub mod read;
 pub mod service;
+#[cfg(feature = "simulate")]
 pub mod simulate;
 pub mod store;
+mod truncate;
 pub mod vault;
 pub mod web;

@@ -35,6 +35,7 @@ mod remote;
 mod replay;
 mod serve;
 mod show;
+#[cfg(feature = "simulate")]
 mod simulate;
 mod source;
 mod table;
@@ -150,6 +151,7 @@ enum Command {
     /// Look at policies: what failures do to sources
     Policy(policy::Args),
     /// Run half a year of decisions in an invented world, and say what they come to
+    #[cfg(feature = "simulate")]
     Simulate(simulate::Args),
     /// Check that everything is there that gleaner needs, and say what to do where it is not
     Doctor(doctor::Args),
@@ -236,6 +238,7 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
     match command {
         Command::Config(args) => config::run(args, context),
         Command::Policy(args) => policy::run(args, context).await,
+        #[cfg(feature = "simulate")]
         Command::Simulate(args) => simulate::run(args, context),
         Command::Serve(args) => serve::run(args, context).await,
         Command::Demo(args) => demo::run(args, context).await,

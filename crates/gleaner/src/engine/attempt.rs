@@ -27,12 +27,12 @@ use super::sight::Before;
 use super::{Inner, auto, credential, x};
 use crate::config::Config;
 use crate::fetch::{Request, Response, Validators};
-use crate::read::{self, Document, Lack, Page, Rules};
+use crate::read::{self, Document, MissingEntries, Page, ReadOptions};
 use crate::store::{Memory, Move, Source, SourceSettings, StoreError};
 use crate::vault::Vault;
 
 /// Makes a document of a page, or says why it is none. Runs off the async threads, except on small feeds.
-pub type Reader = fn(&Page<'_>, &Rules<'_>) -> Result<Document, Fault>;
+pub type Reader = fn(&Page<'_>, &ReadOptions<'_>) -> Result<Document, Fault>;
 
 /// What reads which kind of source.
 #[derive(Clone, Copy)]
@@ -173,7 +173,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     let known_validators = validators(source);
     let withheld = request.validators.is_empty() && !known_validators.is_empty();
     if heeds_robots(source) {
-        inner.cx.fetcher.allowed(&request.url, now).await?;
+        inner.cx.fetcher.check_robots(&request.url, now).await?;
     }
     let response = match inner.cx.fetcher.fetch(&request, now).await {
         // A server that says so without being asked is asked as usual.
@@ -202,7 +202,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     }
     let known = known(inner, source).await?;
     let (read, sight) = read_and_sift(inner, source, response, known, now).await?;
-    let Read { hints, lacks, found, dates, response } = match read {
+    let Read { hints, missing_entries, found, dates, response } = match read {
         Ok(read) => read,
         Err((fault, in_its_place)) => {
             let failure = Failure { status: Some(200), ..fault.into_failure(None) };
@@ -215,11 +215,11 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         max_age: response.hints.max_age,
         expires: response.hints.expires,
         validators_unreliable,
-        ends_early: lacks == Some(Lack::EndsEarly),
+        ends_early: missing_entries == Some(MissingEntries::Truncated),
         ..hints
     };
     let redirect = observe_redirect(source, &response, now);
-    let memory = if lacks != Some(Lack::EndsEarly) && found.waiting == 0 {
+    let memory = if missing_entries != Some(MissingEntries::Truncated) && found.waiting == 0 {
         Memory {
             etag: response.validators.etag,
             last_modified: response.validators.last_modified,
@@ -236,7 +236,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     };
     let (moved, proposed_move) = moved(inner, source, &memory, now, found.rest.skipped.known > 0);
     let outcome = Outcome::Fetched { retry_after };
-    let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
+    let note = missing_entries.map(|missing| missing.to_string()).or_else(|| waiting(&found));
     let note = note.or_else(|| found_unreliable.then(|| UNRELIABLE.to_owned()));
     let (found, memory) = (Some(found), Some(memory));
     Ok(Attempt { outcome, found, note, memory, moved, proposed_move, sight, dates, ..attempt })
@@ -336,7 +336,7 @@ fn waiting(found: &Followed) -> Option<String> {
 /// A document that was read, and what of it is new.
 struct Read {
     hints: Hints,
-    lacks: Option<Lack>,
+    missing_entries: Option<MissingEntries>,
     found: Followed,
     dates: Vec<Time>,
     response: Response,
@@ -361,7 +361,7 @@ async fn read_and_sift(
     let size = response.body.len();
     let work = move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
-        let rules = Rules {
+        let rules = ReadOptions {
             article_selector: article_selector.as_deref(),
             ignore_selector: ignore_selector.as_deref(),
         };
@@ -375,11 +375,12 @@ async fn read_and_sift(
                 return Ok((Err((fault, page)), sight));
             }
         };
-        let Document { hints, lacks, entries, .. } = document;
+        let Document { hints, missing_entries, entries, .. } = document;
         let dates = entries.iter().filter(|_| wants_dates).filter_map(|entry| entry.published_at).collect();
-        let found = select_entries(entries, &known, &entry_rules, lacks.is_none(), now, read::body_text);
+        let is_complete = missing_entries.is_none();
+        let found = select_entries(entries, &known, &entry_rules, is_complete, now, read::body_text);
         let hints = Hints { rhythm, ..hints };
-        Ok((Ok(Read { hints, lacks, found, dates, response }), sight))
+        Ok((Ok(Read { hints, missing_entries, found, dates, response }), sight))
     };
     if source.settings.kind == Kind::Feed && size <= SMALL {
         return work().map_err(unreadable);

@@ -261,7 +261,7 @@ impl Service {
         lasts: Span,
     ) -> Result<(NewToken, Secret), ServiceError> {
         let (now, text) = (self.clock.now(), hex::encode(&random::<32>()?));
-        let expires_at = now + self.clock.meanwhile(lasts);
+        let expires_at = now + self.clock.span_of_real(lasts);
         let is_jwt = matches!(kind, TokenKind::Api | TokenKind::Session);
         let (key, secret) = if is_jwt {
             let failed = |error| ServiceError::conflict("token_not_signed", format!("{error}"));

@@ -39,7 +39,7 @@ impl Target {
     }
 
     pub(super) fn source(id: i64, url: &str) -> Self {
-        Self::new("source", Some(id), &log::Shown(url).to_string())
+        Self::new("source", Some(id), &log::Redacted(url).to_string())
     }
 
     pub(super) fn user(user: &User) -> Self {
@@ -243,7 +243,7 @@ fn of_source(settings: &SourceSettings, edit: &SourceEdit) -> Value {
         Interval::Auto => "auto".into(),
     };
     json!({
-        "url": log::Shown(&settings.url).to_string(),
+        "url": log::Redacted(&settings.url).to_string(),
         "kind": settings.kind,
         "name": settings.name,
         "collection_id": settings.collection_id,

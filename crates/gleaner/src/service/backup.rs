@@ -40,7 +40,7 @@ pub async fn back_up(config: &Config, to: &Path, force: bool) -> Result<Copied, 
         return Err(ServiceError::missing("the database", &database.display().to_string()));
     }
     let key_to = beside(to, ".key");
-    let key = Vault::of(&config.store).file().filter(|key| key.is_file()).map(Path::to_owned);
+    let key = Vault::for_store(&config.store).file().filter(|key| key.is_file()).map(Path::to_owned);
     for taken in [Some(to), key.is_some().then_some(key_to.as_path())].into_iter().flatten() {
         if !force && taken.exists() {
             let message = format!("{} is there already; name another file, or use --force", taken.display());
@@ -93,7 +93,8 @@ pub async fn restore(config: &Config, from: &Path, force: bool) -> Result<Copied
     if let Some(directory) = database.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
     }
-    let (key_from, key_to) = (beside(from, ".key"), Vault::of(&config.store).file().map(Path::to_owned));
+    let (key_from, key_to) =
+        (beside(from, ".key"), Vault::for_store(&config.store).file().map(Path::to_owned));
     let key = key_to.filter(|_| key_from.is_file());
     let drafts = Drafts {
         database: beside(&database, ".restoring"),

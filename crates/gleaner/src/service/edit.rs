@@ -119,7 +119,7 @@ impl By<'_> {
             return None;
         }
         let host = HostState::default();
-        Some(rederive(&self.situation(source, settings, &host), now, self.chance.jitter()))
+        Some(rederive(&self.situation(source, settings, &host), now, self.random.jitter()))
     }
 
     /// What decisions and explanations of a source read.

@@ -7,7 +7,7 @@ use gleaner_core::link::BadUrl;
 use gleaner_core::time::{Span, Time};
 use serde::Serialize;
 
-use crate::fetch::Unusable;
+use crate::fetch::ClientSetupError;
 use crate::store::StoreError;
 use crate::vault::VaultError;
 
@@ -32,7 +32,7 @@ pub enum ServiceError {
     Vault(#[from] VaultError),
     /// The HTTP client cannot be set up.
     #[error(transparent)]
-    Client(#[from] Unusable),
+    Client(#[from] ClientSetupError),
     /// A file cannot be read or written.
     #[error("{}: {why}", path.display())]
     File {

@@ -65,8 +65,8 @@ impl Service {
     }
 
     /// How long a length of time takes in the world.
-    pub fn real(&self, span: Span) -> Duration {
-        self.clock.real(span)
+    pub fn real_duration(&self, span: Span) -> Duration {
+        self.clock.real_duration(span)
     }
 
     /// Tells the world of something, such as the end of an import.

@@ -15,7 +15,7 @@ use super::synonyms::field_name;
 use super::{By, Checks, Credential, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::seal_credential;
-use crate::fetch::guard::{self, Allow};
+use crate::fetch::guard::{self, AllowedNetworks};
 use crate::read::links;
 use crate::store::{Collection, SourceSettings};
 
@@ -258,7 +258,7 @@ impl By<'_> {
             Kind::Feed | Kind::Website | Kind::Watchlist => link::source_url(text),
         };
         let url = url.map_err(|bad: BadUrl| ServiceError::from(bad))?;
-        let allow = Allow::new(self.config.fetch.allow_private_networks.clone());
+        let allow = AllowedNetworks::new(self.config.fetch.allow_private_networks.clone());
         guard::check_url(&url, &allow).map_err(|refused| {
             ServiceError::invalid(
                 "url",

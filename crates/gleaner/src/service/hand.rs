@@ -70,7 +70,7 @@ impl By<'_> {
             let health = Health { disabled: None, ..source.health.clone() };
             let host = HostState::default();
             let at = Situation { health: &health, ..self.situation(source, &source.settings, &host) };
-            let mut decision = rederive(&at, now, self.chance.jitter());
+            let mut decision = rederive(&at, now, self.random.jitter());
             let reason = "enabled by hand: disabling it was taken back".to_owned();
             decision.events.insert(0, StatusEvent { kind: StatusEventKind::Enabled, reason });
             Ok(Some(SourceEdit::of(source).deciding(decision)))

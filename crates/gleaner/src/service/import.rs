@@ -114,7 +114,7 @@ impl By<'_> {
         let url = link::source_url(text)?;
         let config =
             crate::config::Fetch { max_body_bytes: MAX_LIST_BYTES as u64, ..self.config.fetch.clone() };
-        let fetcher = Fetcher::new(&config, &self.outside)?;
+        let fetcher = Fetcher::new(&config, &self.network_overrides)?;
         let accept = "text/x-opml, application/xml, text/xml, application/x-ndjson, */*;q=0.5".to_owned();
         let request = Request { accept, ..Request::new(url.clone()) };
         let response = fetcher
@@ -256,7 +256,7 @@ impl<'a> Import<'a> {
         store::NewSource {
             canonical_url: link::canonical(&settings.url),
             host: host_key(&by.config, settings.kind, &settings.url),
-            next_poll_at: first_poll(by.clock.now(), interval.min(FIRST_POLLS_WITHIN), by.chance.jitter()).at,
+            next_poll_at: first_poll(by.clock.now(), interval.min(FIRST_POLLS_WITHIN), by.random.jitter()).at,
             enabled: fields.enabled.unwrap_or(true),
             settings,
         }

@@ -107,10 +107,10 @@ pub use stream::{Resent, StreamNow};
 pub use webhooks::{NewWebhook, WebhookEdit};
 pub use workers::WorkerNow;
 
-use crate::clock::{Chance, Clock, SystemClock};
+use crate::clock::{Clock, RandomSource, SystemClock};
 use crate::config::{Config, StoreUrl};
 use crate::engine::{Context, Engine, Outbox, Poller, Readers};
-use crate::fetch::{Fetcher, Outside};
+use crate::fetch::{Fetcher, NetworkOverrides};
 use crate::metrics::Metrics;
 use crate::store::{self, Options, Store};
 use crate::vault::Vault;
@@ -124,8 +124,8 @@ pub struct Service {
     store: Arc<dyn Store>,
     config: Config,
     clock: Arc<dyn Clock>,
-    chance: Chance,
-    outside: Outside,
+    random: RandomSource,
+    network_overrides: NetworkOverrides,
     vault: Vault,
     gate: Gate,
     proxy_sessions: proxy_sign_in::ProxySessions,
@@ -172,15 +172,15 @@ impl Deref for By<'_> {
 impl Service {
     /// Opens the database that config names.
     pub async fn open(config: Config) -> Result<Self, ServiceError> {
-        Self::open_in(config, Outside::default(), Arc::new(SystemClock), Chance::new()).await
+        Self::open_in(config, NetworkOverrides::default(), Arc::new(SystemClock), RandomSource::new()).await
     }
 
     /// The same in a world of its own: with other names, by another clock and other dice.
     pub async fn open_in(
         config: Config,
-        outside: Outside,
+        network_overrides: NetworkOverrides,
         clock: Arc<dyn Clock>,
-        chance: Chance,
+        random: RandomSource,
     ) -> Result<Self, ServiceError> {
         let url = match &config.store.url {
             StoreUrl::Sqlite(path) => format!("sqlite:{}", path.display()),
@@ -192,12 +192,12 @@ impl Service {
         let max_connections = config.store.max_connections;
         let options = Options { max_connections, patience, ..Options::new(url) };
         let store = store::open(&options).await?;
-        Ok(Self { outside, ..Self::new(store, config, clock, chance) })
+        Ok(Self { network_overrides, ..Self::new(store, config, clock, random) })
     }
 
     /// Over a store that is open already, by another clock and other dice.
-    pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
-        let vault = Vault::of(&config.store);
+    pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, random: RandomSource) -> Self {
+        let vault = Vault::for_store(&config.store);
         let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
         let streams = config.api.max_streams as usize;
         Self {
@@ -205,8 +205,8 @@ impl Service {
             store,
             config,
             clock,
-            chance,
-            outside: Outside::default(),
+            random,
+            network_overrides: NetworkOverrides::default(),
             vault,
             gate: Gate::default(),
             proxy_sessions: proxy_sign_in::ProxySessions::default(),
@@ -282,7 +282,7 @@ impl Service {
     }
 
     fn fetcher(&self) -> Result<Fetcher, ServiceError> {
-        Ok(Fetcher::new(&self.config.fetch, &self.outside)?)
+        Ok(Fetcher::new(&self.config.fetch, &self.network_overrides)?)
     }
 
     fn context(&self) -> Result<Context, ServiceError> {
@@ -291,7 +291,7 @@ impl Service {
             fetcher: self.fetcher()?,
             config: self.config.clone(),
             clock: Arc::clone(&self.clock),
-            chance: Chance::new(),
+            random: RandomSource::new(),
             readers: Readers::default(),
             metrics: Arc::clone(&self.metrics),
             committed: self.outbox.committed(),

@@ -171,7 +171,7 @@ impl By<'_> {
         let source = store::NewSource {
             canonical_url: link::canonical(&settings.url),
             host: host_key(&self.config, settings.kind, &settings.url),
-            next_poll_at: if at_once { now } else { first_poll(now, interval, self.chance.jitter()).at },
+            next_poll_at: if at_once { now } else { first_poll(now, interval, self.random.jitter()).at },
             enabled: fields.enabled.unwrap_or(true),
             settings: settings.clone(),
         };

@@ -98,7 +98,7 @@ impl By<'_> {
         let now = self.clock.now();
         // Clocks of several machines differ a little, either way.
         let age = if at > now { at.since(now) } else { now.since(at) };
-        if age < self.clock.meanwhile(PROOF_LASTS) {
+        if age < self.clock.span_of_real(PROOF_LASTS) {
             return Ok(());
         }
         Err(ServiceError::StepUpRequired(action.description()))

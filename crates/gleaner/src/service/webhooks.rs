@@ -13,7 +13,7 @@ use super::step_up::SensitiveAction;
 use super::{By, Checks, Scope, Service, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::{Sender, seal_webhook_secret};
-use crate::fetch::guard::{self, Allow};
+use crate::fetch::guard::{self, AllowedNetworks};
 use crate::hex;
 use crate::log;
 use crate::store::{Delivery, DeliveryStatus, Progress, Webhook};
@@ -57,7 +57,7 @@ impl Service {
     pub fn sender(&self, owner: &str) -> Result<Sender, ServiceError> {
         let fetcher = self.fetcher()?;
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        let vault = Vault::of(&self.config.store);
+        let vault = Vault::for_store(&self.config.store);
         Ok(Sender::new(store, fetcher, vault, clock, self.config.fetch.timeout, owner))
     }
 
@@ -68,7 +68,7 @@ impl Service {
 
     fn target(&self, text: &str) -> Result<Url, ServiceError> {
         let url = link::source_url(text)?;
-        let allow = Allow::new(self.config.fetch.allow_private_networks.clone());
+        let allow = AllowedNetworks::new(self.config.fetch.allow_private_networks.clone());
         guard::check_url(&url, &allow).map_err(|refused| {
             let message = format!(
                 "nothing can be sent to {url}: {refused}; fetch.allow_private_networks opens networks"
@@ -254,7 +254,7 @@ impl By<'_> {
 fn about(webhook: &Webhook) -> Value {
     json!({
         "name": webhook.name,
-        "url": log::Shown(&webhook.url).to_string(),
+        "url": log::Redacted(&webhook.url).to_string(),
         "events": webhook.events,
         "enabled": webhook.enabled,
     })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gleaner::clock::Chance;
+use gleaner::clock::RandomSource;
 use gleaner::config::secret::Secret;
 use gleaner::service::{CollectionChange, Scope, Service, TokenKind};
 use gleaner_core::time::Span;
@@ -176,7 +176,7 @@ async fn ends_soon(mut stream: reqwest::Response, why: &str) {
 /// Another process over the same database, which shares nothing else.
 fn another(api: &Api) -> Service {
     let (store, clock) = (Arc::clone(&api.db.store), Arc::clone(&api.clock));
-    Service::new(store, api.service.config().clone(), clock, Chance::seeded(3))
+    Service::new(store, api.service.config().clone(), clock, RandomSource::seeded(3))
 }
 
 async fn streams_end_with_their_token(db: Database) {

@@ -49,7 +49,7 @@ async fn a_form_is_checked_and_tried_as_it_is_typed() {
         .until_true("return document.querySelector('#wrong-poll_interval_minutes').textContent === ''")
         .await;
     browser.fill("#article_selector", "h2 a[").await;
-    browser.until_reads("#wrong-article_selector", "is no CSS selector").await;
+    browser.until_reads("#wrong-article_selector", "is not a valid CSS selector").await;
     // Leaving the field is enough to see what it finds.
     browser.fill("#article_selector", "h2 a").await;
     browser.click("#name").await;

@@ -123,9 +123,9 @@ fn ten_thousand_feeds_take_seconds(site: &Site) {
 
 fn wrong_lists_are_told(site: &Site) {
     for (list, words) in [
-        ("", "it is no OPML: there is no <opml> in it"),
-        ("<html><body>Not here</body></html>", "it is no OPML"),
-        ("<rss version='2.0'/>", "it is no OPML"),
+        ("", "it is not OPML: it has no <opml> element"),
+        ("<html><body>Not here</body></html>", "it is not OPML"),
+        ("<rss version='2.0'/>", "it is not OPML"),
     ] {
         let failed = site.run_with(&["import", "-"], list).failed(2);
         assert!(failed.contains(words), "{failed}");

@@ -90,7 +90,7 @@ async fn try_says_where_robots_txt_refuses_a_page() {
     );
     server.on("/bare", Reply::ok("<html><p>Hello</html>"));
     server.on("/feed.xml", Reply::ok("<rss version='2.0'><channel><title>News</title></channel></rss>"));
-    let refusal = "as a page it is not polled: blocked: robots.txt of 127.0.0.1 refuses it";
+    let refusal = "as a page it is not polled: blocked: robots.txt of 127.0.0.1 disallows it";
     let page = run(&place, &["try", server.url("/").as_str()], "").await;
     assert!(
         page.0 == 0 && page.1.contains(&format!("0 of 1 entries would be stored; {refusal}")),

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gleaner::clock::{Chance, Clock};
+use gleaner::clock::{Clock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::service::{NewSource, Service};
 use gleaner::store::{Options, PostFilter, SourceFilter, Store, open};
@@ -60,11 +60,11 @@ impl Clock for Quick {
         Time::from_millis(start().as_millis() + passed + self.off.load(Ordering::SeqCst))
     }
 
-    fn real(&self, span: Span) -> Duration {
+    fn real_duration(&self, span: Span) -> Duration {
         Duration::from_millis(span.as_millis()) / u32::try_from(SPEED).unwrap()
     }
 
-    fn meanwhile(&self, real: Span) -> Span {
+    fn span_of_real(&self, real: Span) -> Span {
         Span::from_millis(real.as_millis() * LEASES)
     }
 }
@@ -218,7 +218,7 @@ impl Site {
         let options = Options { patience: self.patience, ..Options::new(&self.url) };
         let store = open(&options).await.unwrap();
         let clock = Arc::clone(&self.clock) as _;
-        let service = Arc::new(Service::new(store, config(&self.url), clock, Chance::seeded(1)));
+        let service = Arc::new(Service::new(store, config(&self.url), clock, RandomSource::seeded(1)));
         let (stop, stopped) = watch::channel(false);
         let until = |mut stopped: watch::Receiver<bool>| async move {
             let _ = stopped.wait_for(|stopped| *stopped).await;

@@ -197,7 +197,7 @@ async fn no_webhook_leads_inside() {
         let hook = hook.is(201)["id"].clone();
         let told = api.post(&format!("/webhooks/{hook}/test"), Value::Null).await;
         let error = told.is(200)["error"].as_str().unwrap();
-        assert_eq!(error, format!("redirect {status}, which is not followed; name its target"));
+        assert_eq!(error, format!("redirect {status}, which is not followed; use its target"));
     }
     let hook = api.post("/webhooks", json!({ "url": "https://a.example/" })).await.is(201)["id"].clone();
     let all = spellings::all(canary.port());

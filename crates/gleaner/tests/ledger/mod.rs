@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use gleaner::service::{NewSource, Service};
 use gleaner::store::PostFilter;
 use gleaner_core::source::Interval;
@@ -86,7 +86,7 @@ async fn run(db: Database, editions: u32) {
     let clock = Arc::new(ManualClock::new(start()));
     let server = Server::start().await;
     let service =
-        Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(1));
+        Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, RandomSource::seeded(1));
     let actor = service.local().await.unwrap();
     let mut feeds = Vec::new();
     for (place, (name, shape)) in SHAPES.iter().enumerate() {
@@ -101,10 +101,10 @@ async fn run(db: Database, editions: u32) {
     }
     let context = Context {
         store: Arc::clone(&db.store),
-        fetcher: Fetcher::new(&config.fetch, &Outside::default()).unwrap(),
+        fetcher: Fetcher::new(&config.fetch, &NetworkOverrides::default()).unwrap(),
         config,
         clock: Arc::clone(&clock) as _,
-        chance: Chance::seeded(1),
+        random: RandomSource::seeded(1),
         readers: Readers::default(),
         metrics: Default::default(),
         committed: Default::default(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use gleaner::read::{Document, Page, Rules};
+use gleaner::read::{Document, Page, ReadOptions};
 use gleaner::service::NewSource;
 use gleaner_core::classify::Fault;
 use gleaner_core::source::Kind;
@@ -80,7 +80,7 @@ async fn hosts_are_polled_in_parallel(db: Database) {
 static PARSED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Parsing that keeps a processor busy for a while.
-fn parse_slowly(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
+fn parse_slowly(page: &Page<'_>, rules: &ReadOptions<'_>) -> Result<Document, Fault> {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(1) {
         std::hint::spin_loop();

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use gleaner::metrics::Metrics;
 use gleaner::service::{Actor, By, NewSource, Service};
 use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
@@ -106,7 +106,7 @@ pub(super) struct World {
     clock: Arc<ManualClock>,
     server: Arc<Server>,
     dns: Dns,
-    outside: Outside,
+    network_overrides: NetworkOverrides,
     readers: Readers,
     metrics: Arc<Metrics>,
     engine: Engine,
@@ -136,11 +136,15 @@ impl World {
         let server = Arc::new(Server::start().await);
         let dns = Dns::start().await;
         let readers = Readers::default();
-        let outside = Outside { name_server: Some(dns.address()), extra_roots: roots, ..Outside::default() };
+        let network_overrides = NetworkOverrides {
+            name_server: Some(dns.address()),
+            extra_roots: roots,
+            ..NetworkOverrides::default()
+        };
         let metrics = Arc::default();
-        let engine = engine(&db, &config, &clock, &outside, readers, &metrics);
+        let engine = engine(&db, &config, &clock, &network_overrides, readers, &metrics);
         let (store, shown_clock) = (Arc::clone(&db.store), Arc::clone(&clock));
-        let service = Arc::new(Service::new(store, config.clone(), shown_clock, Chance::seeded(1)));
+        let service = Arc::new(Service::new(store, config.clone(), shown_clock, RandomSource::seeded(1)));
         let actor = service.local().await.unwrap();
         Self {
             db,
@@ -148,7 +152,7 @@ impl World {
             clock,
             server,
             dns,
-            outside,
+            network_overrides,
             readers,
             metrics,
             engine,
@@ -182,7 +186,8 @@ impl World {
 
     /// Runs the real loop until told to stop, and a new engine afterwards.
     pub(super) async fn run_until(&mut self, stop: impl Future<Output = ()>) {
-        let next = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
+        let next =
+            engine(&self.db, &self.config, &self.clock, &self.network_overrides, self.readers, &self.metrics);
         std::mem::replace(&mut self.engine, next).run(stop).await;
     }
 
@@ -294,7 +299,8 @@ impl World {
     /// Other readers from now on.
     pub(super) fn readers(&mut self, change: impl FnOnce(&mut Readers)) {
         change(&mut self.readers);
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
+        self.engine =
+            engine(&self.db, &self.config, &self.clock, &self.network_overrides, self.readers, &self.metrics);
     }
 
     /// Answers byte for byte.
@@ -305,14 +311,16 @@ impl World {
     /// The process ends and begins anew, with these settings.
     pub(super) async fn restart_with(&mut self, settings: &[&str]) -> u64 {
         self.config = config(settings);
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
+        self.engine =
+            engine(&self.db, &self.config, &self.clock, &self.network_overrides, self.readers, &self.metrics);
         self.engine.reschedule().await.unwrap()
     }
 
     /// The process ends and begins anew.
     pub(super) async fn restart(&mut self) {
         self.engine.idle().await;
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
+        self.engine =
+            engine(&self.db, &self.config, &self.clock, &self.network_overrides, self.readers, &self.metrics);
         self.engine.tick(self.now()).await.unwrap();
         self.engine.idle().await;
     }
@@ -432,16 +440,16 @@ fn engine(
     db: &Database,
     config: &Config,
     clock: &Arc<ManualClock>,
-    outside: &Outside,
+    network_overrides: &NetworkOverrides,
     readers: Readers,
     metrics: &Arc<Metrics>,
 ) -> Engine {
     let context = Context {
         store: Arc::clone(&db.store),
-        fetcher: Fetcher::new(&config.fetch, outside).unwrap(),
+        fetcher: Fetcher::new(&config.fetch, network_overrides).unwrap(),
         config: config.clone(),
         clock: Arc::clone(clock) as _,
-        chance: Chance::seeded(1),
+        random: RandomSource::seeded(1),
         readers,
         metrics: Arc::clone(metrics),
         committed: Default::default(),

@@ -8,7 +8,7 @@ use url::Url;
 use super::{ServiceError, failed_to_fetch};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
-use crate::fetch::{Fetcher, Outside, Request};
+use crate::fetch::{Fetcher, NetworkOverrides, Request};
 use crate::read::article::{self, Article};
 use crate::read::{ACCEPT_PAGES, Page};
 
@@ -34,7 +34,7 @@ pub struct Extraction {
 /// Fetches a page and extracts its article. Needs no database.
 pub async fn extract_url(config: &Config, text: &str) -> Result<Extraction, ServiceError> {
     let url = link::source_url(text)?;
-    let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
+    let fetcher = Fetcher::new(&config.fetch, &NetworkOverrides::default())?;
     let now = SystemClock.now();
     let request = Request { accept: ACCEPT_PAGES.to_owned(), ..Request::new(url.clone()) };
     let response = fetcher.fetch(&request, now).await.map_err(|failed| failed_to_fetch(&url, failed))?;

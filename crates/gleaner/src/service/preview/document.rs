@@ -12,7 +12,7 @@ use url::Url;
 use super::{Candidate, Fetched, PreviewEntry, ServiceError};
 use crate::config::Config;
 use crate::engine::{entry_rules, first_suspicion};
-use crate::read::{self, Document, Rules, discover};
+use crate::read::{self, Document, ReadOptions, discover};
 use crate::store::{Source, SourceSettings};
 
 /// Maximum number of a page's feeds that are offered.
@@ -129,7 +129,7 @@ impl DocumentPreview {
 
     fn index(&self, fetched: &Fetched, url: &str, settings: &SourceSettings) -> Result<Candidate, Fault> {
         let document = read::watchlist::read(&fetched.page(), &rules(settings))?;
-        let title = read::website::read(&fetched.page(), &Rules::default()).ok().and_then(|page| page.title);
+        let title = read::website::read(&fetched.page(), &ReadOptions::default()).ok().and_then(|page| page.title);
         let mut candidate =
             self.candidate(Kind::Watchlist, fetched, url, Document { title, ..document }, settings);
         let limit = self.config.source.max_articles_per_poll as usize;
@@ -152,7 +152,7 @@ impl DocumentPreview {
         let remaining = length(&document);
         let mut candidate = self.candidate(Kind::Website, fetched, url, document, settings);
         if settings.ignore_selector.is_some() {
-            let all = length(&read::website::read(&fetched.page(), &Rules::default())?);
+            let all = length(&read::website::read(&fetched.page(), &ReadOptions::default())?);
             candidate.notes.push(match all.saturating_sub(remaining) {
                 0 => "the ignore_selector removes nothing".to_owned(),
                 removed => format!("the ignore_selector removes {removed} of {all} characters"),
@@ -172,9 +172,9 @@ impl DocumentPreview {
         let suspicion = first_suspicion(kind, &fetched.page(), &document, self.now);
         let settings = SourceSettings { kind, backfill: self.backfill, ..settings.clone() };
         let rules = entry_rules(&self.config, &settings, self.is_first_poll, self.created_at, self.now);
-        let Document { title, lacks, entries, .. } = document;
+        let Document { title, missing_entries, entries, .. } = document;
         let (previewed, stored_count, copies) =
-            judge_entries(entries, &self.known, &rules, lacks.is_none(), self.now);
+            judge_entries(entries, &self.known, &rules, missing_entries.is_none(), self.now);
         let mut notes: Vec<String> =
             suspicion.map(|evidence| format!("it looks broken: {evidence}")).into_iter().collect();
         match copies {
@@ -182,7 +182,7 @@ impl DocumentPreview {
             1 => notes.push("1 entry is a copy of another and is not stored".to_owned()),
             copies => notes.push(format!("{copies} entries are copies of others and are not stored")),
         }
-        notes.extend(lacks.map(|lack| lack.to_string()));
+        notes.extend(missing_entries.map(|missing| missing.to_string()));
         Candidate {
             title,
             entry_count: previewed.len(),
@@ -200,8 +200,8 @@ fn default_settings() -> SourceSettings {
     SourceSettings::feed(0, String::new())
 }
 
-fn rules(settings: &SourceSettings) -> Rules<'_> {
-    Rules {
+fn rules(settings: &SourceSettings) -> ReadOptions<'_> {
+    ReadOptions {
         article_selector: settings.article_selector.as_deref(),
         ignore_selector: settings.ignore_selector.as_deref(),
     }

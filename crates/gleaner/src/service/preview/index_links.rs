@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::{ServiceError, failed_to_fetch};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
-use crate::fetch::{Fetcher, Outside, Request};
-use crate::read::{ACCEPT_PAGES, Page, Rules, links, watchlist};
+use crate::fetch::{Fetcher, NetworkOverrides, Request};
+use crate::read::{ACCEPT_PAGES, Page, ReadOptions, links, watchlist};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IndexLinks {
@@ -34,7 +34,7 @@ pub async fn links_at(
 ) -> Result<IndexLinks, ServiceError> {
     let url = link::source_url(text)?;
     check_selector(selector)?;
-    let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
+    let fetcher = Fetcher::new(&config.fetch, &NetworkOverrides::default())?;
     let request = Request { accept: ACCEPT_PAGES.to_owned(), ..Request::new(url.clone()) };
     let response =
         fetcher.fetch(&request, SystemClock.now()).await.map_err(|failed| failed_to_fetch(&url, failed))?;
@@ -54,7 +54,7 @@ fn check_selector(selector: Option<&str>) -> Result<(), ServiceError> {
 }
 
 fn read(page: &Page<'_>, selector: Option<&str>) -> Result<IndexLinks, ServiceError> {
-    let rules = Rules { article_selector: selector, ignore_selector: None };
+    let rules = ReadOptions { article_selector: selector, ignore_selector: None };
     let document = watchlist::read(page, &rules)
         .map_err(|fault| ServiceError::Unreadable { url: page.url.to_string(), why: fault.to_string() })?;
     let link = |entry: Entry| {

@@ -28,7 +28,7 @@ use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::engine::{X, credential_of};
-use crate::fetch::{Credential, Failed, Fetcher, Outside, Request};
+use crate::fetch::{Credential, FetchError, Fetcher, NetworkOverrides, Request};
 use crate::read::{self, ACCEPT_PAGES, Page};
 use crate::store::Source;
 use document::DocumentPreview;
@@ -147,7 +147,7 @@ pub async fn preview_url(config: &Config, text: &str, backfill: Backfill) -> Res
         let why = "a timeline on X can be read only with its owner's key; add it with `gleaner add`";
         return Err(ServiceError::invalid("url", format!("{text}: {why}")));
     }
-    let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
+    let fetcher = Fetcher::new(&config.fetch, &NetworkOverrides::default())?;
     Previewer { config, fetcher: &fetcher, now: SystemClock.now(), backfill }.preview(text).await
 }
 
@@ -166,7 +166,7 @@ impl Previewer<'_> {
         let fetched = self.fetch(&url, read::feed::ACCEPT, None).await;
         let fetched = fetched.map_err(|failed| failed_to_fetch(&url, failed))?;
         // A feed is made for programs; a page may refuse them.
-        let refused = self.fetcher.allowed(&fetched.url, self.now).await.err();
+        let refused = self.fetcher.check_robots(&fetched.url, self.now).await.err();
         let redirected = (link::canonical(fetched.url.as_str()) != link::canonical(url.as_str()))
             .then(|| format!("it redirects to {}", fetched.url));
         let document = DocumentPreview::of_new(self.config, self.backfill, self.now);
@@ -193,7 +193,7 @@ impl Previewer<'_> {
         url: &Url,
         accept: &str,
         credential: Option<Credential>,
-    ) -> Result<Fetched, Failed> {
+    ) -> Result<Fetched, FetchError> {
         let request = Request { accept: accept.to_owned(), credential, ..Request::new(url.clone()) };
         let response = self.fetcher.fetch(&request, self.now).await?;
         Ok(Fetched { url: response.url, content_type: response.content_type, body: response.body })
@@ -266,7 +266,7 @@ impl By<'_> {
         let is_page = settings.kind != Kind::Feed;
         if is_page && !settings.ignore_robots {
             fetcher
-                .allowed(&url, now)
+                .check_robots(&url, now)
                 .await
                 .map_err(|failure| ServiceError::Unreadable { url: url.to_string(), why: failure.message })?;
         }
@@ -320,7 +320,7 @@ fn with_scheme(text: &str) -> String {
 }
 
 /// A URL that our own address guard refuses is unreadable for good; any other may be reachable later.
-pub(super) fn failed_to_fetch(url: &Url, failed: Failed) -> ServiceError {
+pub(super) fn failed_to_fetch(url: &Url, failed: FetchError) -> ServiceError {
     let (failure, url) = (Failure::from(failed), url.to_string());
     match failure.kind {
         ErrorKind::Blocked => ServiceError::Unreadable { url, why: failure.message },

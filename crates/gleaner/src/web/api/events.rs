@@ -141,7 +141,7 @@ async fn follow(
     let Followed { r#type, source_id, after } = followed;
     let query = EventQuery { kinds: r#type.unwrap_or_default(), source_id };
     let after = last_event_id(&headers)?.or(after);
-    let heartbeat = KeepAlive::new().interval(web.service.real(HEARTBEAT));
+    let heartbeat = KeepAlive::new().interval(web.service.real_duration(HEARTBEAT));
     let events = EventStream::open(web.service, whoever.actor().clone(), &query, after).await?;
     let sent = Sse::new(sent(events)).keep_alive(heartbeat);
     // Proxies that gather answers before they pass them on would hold every event back.

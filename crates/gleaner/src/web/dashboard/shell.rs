@@ -45,7 +45,7 @@ impl Visit {
     /// The frame of a page; `here` is its place in the menu.
     pub(super) fn shell(&self, here: &'static str) -> Shell {
         let hour = Span::from_hours(1);
-        let real = self.web.service.real(hour).as_millis().max(1);
+        let real = self.web.service.real_duration(hour).as_millis().max(1);
         Shell {
             user: self.actor.name.clone(),
             is_admin: self.actor.is_admin,

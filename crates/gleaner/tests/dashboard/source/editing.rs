@@ -69,7 +69,7 @@ async fn a_form_is_checked_while_nothing_is_stored(db: Database) {
     let wrong = send(&me, &format!("{edit}/check"), &filled(&form, &changes)).await;
     wrong.is(200);
     let wrongs =
-        ["only http and https", "whole number of minutes", "is no CSS selector", "the client&#39;s own"];
+        ["only http and https", "whole number of minutes", "is not a valid CSS selector", "is set by gleaner itself"];
     wrong.shows(&wrongs);
     wrong.shows(&[
         "id=\"wrong-name\" class=\"field-wrong\" hx-swap-oob=\"true\" aria-live=\"polite\"></span>",
@@ -174,7 +174,7 @@ async fn a_selector_is_tried_against_the_page(db: Database) {
     none.shows(&["The article_selector finds no links"]);
     let asked = me.world.requests().len();
     let wrong = send(&me, &preview, &filled(&form, &[("article_selector", "a[")])).await;
-    wrong.shows(&["is no CSS selector"]);
+    wrong.shows(&["is not a valid CSS selector"]);
     assert_eq!(me.world.requests().len(), asked, "what is wrong is not asked for");
     let source = me.api.by().source(id).await.unwrap();
     assert_eq!((source.settings.article_selector, source.version), (None, 1));

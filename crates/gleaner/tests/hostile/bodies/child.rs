@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use gleaner::fetch::Outside;
+use gleaner::fetch::NetworkOverrides;
 use gleaner::service::NewSource;
 use gleaner::store::{Poll, Source};
 use gleaner_core::time::Span;
@@ -40,9 +40,12 @@ pub(super) async fn run(places: &str) {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let root: Vec<u8> = serde_json::from_value(places["root"].clone()).unwrap();
     let name_server: SocketAddr = text(&places["name_server"]).parse().unwrap();
-    let outside =
-        Outside { name_server: Some(name_server), extra_roots: vec![root.into()], ..Outside::default() };
-    let mut world = World::new(sqlite().await, &SETTINGS, &outside).await;
+    let network_overrides = NetworkOverrides {
+        name_server: Some(name_server),
+        extra_roots: vec![root.into()],
+        ..NetworkOverrides::default()
+    };
+    let mut world = World::new(sqlite().await, &SETTINGS, &network_overrides).await;
     let beside = world.by().add(&NewSource::feed(text(&places["beside"]))).await.unwrap().id;
     world.poll_due().await;
     let cases = cases();

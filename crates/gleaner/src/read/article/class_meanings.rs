@@ -1,69 +1,62 @@
-//! What an element's `class` and `id` say it is for, word by word.
+//! The meaning of an element's `class` and `id`, word by word.
 
 use dom_query::{Element, NodeRef};
 
 use crate::read::element::key;
 
-/// Longer lists of names are styling, not meaning, and cut.
-const LONGEST: usize = 400;
+/// Longer values are styling, and are truncated.
+const MAX_VALUE_BYTES: usize = 400;
 
-/// No word that means something is longer.
-const LONGEST_WORD: usize = 16;
+/// No word in the table is longer.
+const MAX_WORD_BYTES: usize = 16;
 
-/// Declares what names may mean, a bit each.
+/// Declares the meanings, one bit each.
 macro_rules! meanings {
     ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
-        impl Names { $($(#[$doc])* pub(super) const $name: Self = Self(1 << $bit);)* }
+        impl ClassMeanings { $($(#[$doc])* pub(super) const $name: Self = Self(1 << $bit);)* }
     };
 }
 
 meanings! {
-    /// Who wrote it.
     AUTHOR = 0;
-    /// The line that says who wrote it.
     BYLINE = 1;
-    /// Somebody's name.
     NAME = 2;
-    /// Something about the author that is not the name.
+    /// Something about the author other than the name.
     PORTRAIT = 3;
-    /// Something about publication.
     PUBLISHED = 4;
-    /// Something about changes.
     MODIFIED = 5;
-    /// A point in time, beside a word for publication.
+    /// A point in time, in combination with a word for publication.
     DATE = 6;
-    /// A date, by itself.
+    /// A date by itself.
     DAY = 7;
-    /// What is inside is not about the article.
-    ASIDE = 8;
-    /// What is inside is not part of the article.
-    FURNITURE = 9;
-    /// What readers say.
+    /// The content is not about the article.
+    NOT_ARTICLE = 8;
+    /// The content is not part of the article.
+    BOILERPLATE = 9;
     COMMENTS = 10;
-    /// Beside a word for comments: whether there are any.
+    /// In combination with a word for comments: whether there are any.
     STATE = 11;
-    /// The first of a pair of words.
+    /// The first word of a pair.
     FIRST = 12;
-    /// What is written below a picture.
     CAPTION = 13;
 }
 
-/// The words that mean something, by what they mean. A word may mean several things.
+/// Words by meaning. A word may have several meanings.
 #[rustfmt::skip]
-const WORDS: &[(Names, &[&str])] = &[
-    (Names::AUTHOR, &["auteur", "author", "authors", "autor", "verfasser"]),
-    (Names::BYLINE, &["byline", "bylines", "contributor", "writer"]),
-    (Names::NAME, &["author", "link", "name", "url"]),
-    (Names::PORTRAIT, &[
+const WORDS: &[(ClassMeanings, &[&str])] = &[
+    (ClassMeanings::AUTHOR, &["auteur", "author", "authors", "autor", "verfasser"]),
+    (ClassMeanings::BYLINE, &["byline", "bylines", "contributor", "writer"]),
+    (ClassMeanings::NAME, &["author", "link", "name", "url"]),
+    (ClassMeanings::PORTRAIT, &[
         "about", "avatar", "bio", "box", "desc", "description", "image", "img", "photo", "social",
         "title",
     ]),
-    (Names::PUBLISHED, &["posted", "pubdate", "publication", "publish", "published"]),
-    (Names::MODIFIED, &["edited", "lastmod", "modified", "update", "updated"]),
-    (Names::DATE, &["at", "date", "dateline", "datum", "fecha", "on", "pubdate", "published", "time", "timestamp"]),
-    (Names::DAY, &["date", "dateline", "datum", "fecha", "timestamp"]),
-    (Names::ASIDE, &["comment", "commentlist", "comments", "recent", "recommended", "related", "sidebar", "widget"]),
-    (Names::FURNITURE, &[
+    (ClassMeanings::PUBLISHED, &["posted", "pubdate", "publication", "publish", "published"]),
+    (ClassMeanings::MODIFIED, &["edited", "lastmod", "modified", "update", "updated"]),
+    (ClassMeanings::DATE, &["at", "date", "dateline", "datum", "fecha", "on", "pubdate", "published", "time", "timestamp"]),
+    (ClassMeanings::DAY, &["date", "dateline", "datum", "fecha", "timestamp"]),
+    (ClassMeanings::NOT_ARTICLE, &["comment", "commentlist", "comments", "recent", "recommended", "related", "sidebar", "widget"]),
+    (ClassMeanings::BOILERPLATE, &[
         "addthis", "addtoany", "adsbygoogle", "advert", "advertisement", "advertisements",
         "breadcrumb", "breadcrumbs", "byline", "commentlist", "comments", "copyright", "disqus",
         "gdpr", "mc4wp", "newsletter", "optin", "outbrain", "pagination", "promo",
@@ -72,17 +65,17 @@ const WORDS: &[(Names, &[&str])] = &[
         "social", "socials", "sponsored", "subscribe", "taboola", "trending",
         "yarpp", "zergnet",
     ]),
-    (Names::COMMENTS, &["commentlist", "comments", "disqus", "respond"]),
-    (Names::STATE, &["closed", "has", "no", "open", "with", "without"]),
-    (Names::CAPTION, &["caption", "captions", "credit", "credits"]),
-    (Names::FIRST, &[
+    (ClassMeanings::COMMENTS, &["commentlist", "comments", "disqus", "respond"]),
+    (ClassMeanings::STATE, &["closed", "has", "no", "open", "with", "without"]),
+    (ClassMeanings::CAPTION, &["caption", "captions", "credit", "credits"]),
+    (ClassMeanings::FIRST, &[
         "about", "also", "article", "author", "cookie", "cookies", "entry", "image", "more", "most",
         "nav", "photo", "popular", "post", "pull", "read", "recent", "recommended", "related", "sign",
         "tag", "tags", "up",
     ]),
 ];
 
-/// Pairs of words, one after the other, that are used for furniture.
+/// Pairs of consecutive words that mean boilerplate.
 #[rustfmt::skip]
 const PAIRS: &[(&str, &str)] = &[
     ("about", "author"), ("also", "like"), ("also", "read"), ("article", "meta"), ("author", "bio"),
@@ -104,11 +97,11 @@ const COUNT: usize = {
     count
 };
 
-/// All words by key, each as often as it has meanings: sorted when compiled, so that a look-up compares numbers.
-static BY_KEY: [(u128, Names); COUNT] = by_key();
+/// All words by key, once per meaning, sorted at compile time so that a lookup compares numbers.
+static BY_KEY: [(u128, ClassMeanings); COUNT] = by_key();
 
-const fn by_key() -> [(u128, Names); COUNT] {
-    let mut table = [(0, Names(0)); COUNT];
+const fn by_key() -> [(u128, ClassMeanings); COUNT] {
+    let mut table = [(0, ClassMeanings(0)); COUNT];
     let (mut filled, mut i) = (0, 0);
     while i < WORDS.len() {
         let (meaning, words) = WORDS[i];
@@ -131,41 +124,40 @@ const fn by_key() -> [(u128, Names); COUNT] {
     table
 }
 
-/// What the words of an element's `class` and `id` mean together; `relatedPosts` and `related-posts` are two words.
+/// The combined meaning of an element's `class` and `id`; `relatedPosts` and `related-posts` are two words each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Names(u16);
+pub(super) struct ClassMeanings(u16);
 
-impl Names {
-    pub(super) fn of(element: &Element) -> Self {
-        let mut names = Self::default();
+impl ClassMeanings {
+    pub(super) fn from_element(element: &Element) -> Self {
+        let mut meanings = Self::default();
         for attribute in &element.attrs {
             if matches!(&*attribute.name.local, "class" | "id") {
-                names.add_all(&attribute.value);
+                meanings.add_all(&attribute.value);
             }
         }
-        names
+        meanings
     }
 
-    /// Adds what the words of a `class` or an `id` mean.
     pub(super) fn add_all(&mut self, value: &str) {
-        self.read(value.as_bytes().get(..LONGEST).unwrap_or(value.as_bytes()));
+        self.read(value.as_bytes().get(..MAX_VALUE_BYTES).unwrap_or(value.as_bytes()));
     }
 
-    /// Whether they mean one of these at least.
-    pub(super) fn any(self, of: &[Self]) -> bool {
-        of.iter().any(|meaning| self.0 & meaning.0 != 0)
+    /// Whether they include at least one of these.
+    pub(super) fn any(self, from_element: &[Self]) -> bool {
+        from_element.iter().any(|meaning| self.0 & meaning.0 != 0)
     }
 
     fn read(&mut self, value: &[u8]) {
         for name in value.split(u8::is_ascii_whitespace) {
-            // What a post is about, not what it is.
+            // These classes say what a post is about, not what the element is.
             let topic = name.starts_with(b"category-") || name.starts_with(b"tag-");
             if !topic || name.starts_with(b"tag-li") {
                 self.read_name(name);
             }
             // In longer names the word may mean anything.
             if name.eq_ignore_ascii_case(b"related") {
-                self.0 |= Self::FURNITURE.0;
+                self.0 |= Self::BOILERPLATE.0;
             }
         }
     }
@@ -174,7 +166,7 @@ impl Names {
         let mut before = None;
         for word in name.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
             let mut rest = word;
-            while let Some(end) = hump(rest) {
+            while let Some(end) = camel_case_boundary(rest) {
                 before = self.add(&rest[..end], before);
                 rest = &rest[end..];
             }
@@ -182,14 +174,14 @@ impl Names {
         }
     }
 
-    /// Adds what a word means; returns the word, if it may be the first of a pair.
+    /// Adds the meaning of a word; returns its key if it may be the first of a pair.
     fn add(&mut self, word: &[u8], before: Option<u128>) -> Option<u128> {
-        if word.len() > LONGEST_WORD {
+        if word.len() > MAX_WORD_BYTES {
             return None;
         }
         let key = key(word);
         if before.is_some_and(|before| is_pair(before, key)) {
-            self.0 |= Self::FURNITURE.0;
+            self.0 |= Self::BOILERPLATE.0;
         }
         let from = BY_KEY.partition_point(|(known, _)| *known < key);
         let same = BY_KEY[from..].iter().take_while(|(known, _)| *known == key);
@@ -203,21 +195,20 @@ fn is_pair(first: u128, second: u128) -> bool {
     PAIRS.iter().any(|(a, b)| key(a.as_bytes()) == first && key(b.as_bytes()) == second)
 }
 
-/// Where the next word begins in `relatedPosts`.
-fn hump(word: &[u8]) -> Option<usize> {
+/// The position of the next word in a camel-case name such as `relatedPosts`.
+fn camel_case_boundary(word: &[u8]) -> Option<usize> {
     let starts = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
     word.windows(2).position(starts).map(|at| at + 1)
 }
 
-/// Whether an element stands among comments, other articles or the page's frame, so that what it says is not about
-/// the article.
-pub(super) fn is_aside(node: &NodeRef<'_>) -> bool {
+/// Whether an element is among comments, other articles or navigation, so that it is not about the article.
+pub(super) fn is_outside_article(node: &NodeRef<'_>) -> bool {
     for ancestor in node.ancestors_it(Some(12)) {
         let Some(element) = ancestor.element_ref() else { continue };
         match &*element.name.local {
             "nav" | "footer" | "aside" => return true,
             "body" | "html" | "main" => return false,
-            _ if Names::of(&element).any(&[Names::ASIDE]) => return true,
+            _ if ClassMeanings::from_element(&element).any(&[ClassMeanings::NOT_ARTICLE]) => return true,
             _ => {}
         }
     }
@@ -231,31 +222,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_agree() {
+    fn tables_are_consistent() {
         assert!(BY_KEY.is_sorted_by(|a, b| a.0 <= b.0));
-        assert!(WORDS.iter().flat_map(|(_, words)| *words).all(|word| word.len() <= LONGEST_WORD));
-        let firsts = WORDS.iter().find(|(meaning, _)| *meaning == Names::FIRST).unwrap().1;
+        assert!(WORDS.iter().flat_map(|(_, words)| *words).all(|word| word.len() <= MAX_WORD_BYTES));
+        let firsts = WORDS.iter().find(|(meaning, _)| *meaning == ClassMeanings::FIRST).unwrap().1;
         assert!(PAIRS.iter().all(|(first, _)| firsts.contains(first)));
     }
 
     #[test]
-    fn words_are_told_apart() {
-        let check = |class: &str, expected: &[Names]| {
+    fn class_names_are_split_into_words() {
+        let check = |class: &str, expected: &[ClassMeanings]| {
             let document = Document::from(format!("<p class='{class}'>").as_str());
-            let names = Names::of(&document.select_single("p").nodes()[0].element_ref().unwrap());
-            assert_eq!(names.0, expected.iter().map(|meaning| meaning.0).fold(0, |a, b| a | b), "{class}");
+            let meanings =
+                ClassMeanings::from_element(&document.select_single("p").nodes()[0].element_ref().unwrap());
+            assert_eq!(meanings.0, expected.iter().map(|meaning| meaning.0).fold(0, |a, b| a | b), "{class}");
         };
         check("", &[]);
         check("shareholder unrelated", &[]);
-        check("post-share", &[Names::FURNITURE]);
-        check("x-relatedPosts y", &[Names::ASIDE, Names::FURNITURE]);
-        check("related", &[Names::ASIDE, Names::FURNITURE]);
-        check("map-and-related", &[Names::ASIDE]);
+        check("post-share", &[ClassMeanings::BOILERPLATE]);
+        check("x-relatedPosts y", &[ClassMeanings::NOT_ARTICLE, ClassMeanings::BOILERPLATE]);
+        check("related", &[ClassMeanings::NOT_ARTICLE, ClassMeanings::BOILERPLATE]);
+        check("map-and-related", &[ClassMeanings::NOT_ARTICLE]);
         check("most read", &[]);
-        check("most-read", &[Names::FURNITURE]);
+        check("most-read", &[ClassMeanings::BOILERPLATE]);
         check("read-most", &[]);
         check("post category-related tag-share", &[]);
-        check("post__meta", &[Names::FURNITURE]);
-        check("entryDate", &[Names::DATE, Names::DAY]);
+        check("post__meta", &[ClassMeanings::BOILERPLATE]);
+        check("entryDate", &[ClassMeanings::DATE, ClassMeanings::DAY]);
     }
 }

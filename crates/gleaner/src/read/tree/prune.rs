@@ -1,27 +1,27 @@
-//! What of a page is worth a place in its tree: one pass over its tags.
+//! Selects the parts of a page that become part of its tree, in one pass over its tags.
 
 use std::ops::{ControlFlow, Range};
 
 use super::nesting::Nesting;
-use crate::read::element::{Kind, Raw};
+use crate::read::element::{ElementKind, RawElement};
 use crate::read::html::{Tag, Token, Tokens};
 
-/// Of longer pages, only so much is read.
-const LONGEST: usize = 6 << 20;
+/// Maximum bytes of a page that are read.
+const MAX_BYTES: usize = 6 << 20;
 
-/// Of pages with more elements, only so many become part of the tree; all text stays.
-pub(super) const MOST_ELEMENTS: usize = 100_000;
+/// Maximum number of elements in the tree; text is kept in any case.
+pub(super) const MAX_ELEMENTS: usize = 100_000;
 
-/// A tag with more attributes says nothing that can be believed, and each is compared with all before it.
-const MOST_ATTRIBUTES: usize = 250;
+/// A tag with more attributes is removed, since each is compared with all others.
+const MAX_ATTRIBUTES: usize = 250;
 
-/// Passes on, in order, what of `html` is kept.
-pub(super) fn sift(html: &str, mut keep: impl FnMut(&str) -> ControlFlow<()>) -> ControlFlow<()> {
-    let html = &html[..html.floor_char_boundary(LONGEST)];
-    let sift = Sift::of(html.as_bytes());
-    // What was kept and not passed on yet: neighbours are passed on together.
+/// Calls `keep` for the parts of `html` that are kept, in order.
+pub(super) fn prune(html: &str, mut keep: impl FnMut(&str) -> ControlFlow<()>) -> ControlFlow<()> {
+    let html = &html[..html.floor_char_boundary(MAX_BYTES)];
+    let prune = Pruner::new(html.as_bytes());
+    // Parts not passed on yet: adjacent ones are joined.
     let mut held = 0..0;
-    for range in sift {
+    for range in prune {
         if held.end == range.start {
             held.end = range.end;
         } else {
@@ -32,27 +32,27 @@ pub(super) fn sift(html: &str, mut keep: impl FnMut(&str) -> ControlFlow<()>) ->
     keep(html.get(held).unwrap_or_default())
 }
 
-/// Elements left out with all that is in them.
-const LEFT_OUT: [&str; 3] = ["svg", "template", "select"];
+/// Elements removed with their content.
+const REMOVED: [&str; 3] = ["svg", "template", "select"];
 
-struct Sift<'a> {
+struct Pruner<'a> {
     tokens: Tokens<'a>,
     nesting: Nesting<'a>,
     elements: usize,
-    /// The end tag of linked data is to come.
+    /// Whether the end tag of a JSON-LD script is expected.
     linked_data: bool,
-    /// Those of [`LEFT_OUT`] that were seen never to close.
-    unclosed: [bool; LEFT_OUT.len()],
+    /// Which of [`REMOVED`] are known to be unclosed.
+    unclosed: [bool; REMOVED.len()],
 }
 
-impl Iterator for Sift<'_> {
+impl Iterator for Pruner<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Range<usize>> {
         loop {
             match self.tokens.next()? {
                 Token::Text(range) => return Some(range),
-                // To a browser it is a comment.
+                // Browsers treat it as a comment.
                 Token::Verbatim(_) => {}
                 Token::Tag(tag) => {
                     if let Some(range) = self.tag(&tag) {
@@ -64,37 +64,37 @@ impl Iterator for Sift<'_> {
     }
 }
 
-impl<'a> Sift<'a> {
-    fn of(html: &'a [u8]) -> Self {
+impl<'a> Pruner<'a> {
+    fn new(html: &'a [u8]) -> Self {
         let (tokens, nesting) = (Tokens::new(html), Nesting::default());
-        Self { tokens, nesting, elements: 0, linked_data: false, unclosed: [false; LEFT_OUT.len()] }
+        Self { tokens, nesting, elements: 0, linked_data: false, unclosed: [false; REMOVED.len()] }
     }
 
     fn tag(&mut self, tag: &Tag<'a>) -> Option<Range<usize>> {
         let kept = match tag.kind {
-            Kind::Hidden(Raw::Script) => return self.script(tag),
-            Kind::Hidden(_) => false,
-            Kind::Shown(raw) => tag.end || !(tag.is_empty() || self.tokens.is_unclosed(raw)),
+            ElementKind::Hidden(RawElement::Script) => return self.script(tag),
+            ElementKind::Hidden(_) => false,
+            ElementKind::Shown(raw) => tag.end || !(tag.is_empty() || self.tokens.has_unclosed(raw)),
             _ if tag.is("plaintext") => false,
-            _ => !self.leave_out(tag) && self.admit(tag),
+            _ => !self.skip_removed(tag) && self.is_within_limits(tag),
         };
         kept.then_some(tag.at..tag.to)
     }
 
-    /// Linked data stays, with its content.
+    /// Keeps JSON-LD scripts with their content.
     fn script(&mut self, tag: &Tag<'a>) -> Option<Range<usize>> {
         if tag.end {
             return std::mem::take(&mut self.linked_data).then_some(tag.at..tag.to);
         }
         let kind = tag.attribute("type")?.trim_ascii();
         let wanted = kind.get(..19).is_some_and(|kind| kind.eq_ignore_ascii_case(b"application/ld+json"));
-        self.linked_data = wanted && !self.tokens.is_unclosed(Raw::Script) && !tag.is_empty();
+        self.linked_data = wanted && !self.tokens.has_unclosed(RawElement::Script) && !tag.is_empty();
         self.linked_data.then_some(tag.at..self.tokens.at())
     }
 
-    /// Goes behind an element that is left out with its content; whether this tag is of such an element.
-    fn leave_out(&mut self, tag: &Tag<'a>) -> bool {
-        let Some(which) = LEFT_OUT.iter().position(|name| tag.is(name)) else { return false };
+    /// Skips an element that is removed with its content; returns whether this tag belongs to such an element.
+    fn skip_removed(&mut self, tag: &Tag<'a>) -> bool {
+        let Some(which) = REMOVED.iter().position(|name| tag.is(name)) else { return false };
         if tag.end || tag.is_empty() || self.unclosed[which] {
             return true;
         }
@@ -108,7 +108,7 @@ impl<'a> Sift<'a> {
                 }
             }
         }
-        // One that never closes is looked for once only, or time would be quadratic.
+        // An unclosed one is searched only once, or time would be quadratic.
         self.unclosed[which] = depth > 0;
         if depth == 0 {
             self.tokens = ahead;
@@ -117,13 +117,13 @@ impl<'a> Sift<'a> {
     }
 
     /// Whether an ordinary tag is within all limits.
-    fn admit(&mut self, tag: &Tag<'a>) -> bool {
+    fn is_within_limits(&mut self, tag: &Tag<'a>) -> bool {
         if tag.end {
             self.nesting.close(tag);
             return true;
         }
-        let long = tag.to - tag.at > MOST_ATTRIBUTES;
-        if self.elements == MOST_ELEMENTS || (long && tag.attributes().count() > MOST_ATTRIBUTES) {
+        let long = tag.to - tag.at > MAX_ATTRIBUTES;
+        if self.elements == MAX_ELEMENTS || (long && tag.attributes().count() > MAX_ATTRIBUTES) {
             return false;
         }
         let admitted = self.nesting.open(tag);

@@ -1,73 +1,72 @@
-//! The world as a poller meets it: what a poll at a time answers, and what comes of it, measured as it happens.
+//! The world as a poller sees it: answers polls, and measures the results.
 //!
-//! Whoever decides asks [`Truth::ask`], and says with [`Truth::settle`] where it leaves the source. It never
-//! sees more of the world than an answer.
+//! A poller calls [`Responses::poll`], and reports with [`Responses::set_state`] whether it quarantined the source.
+//! It sees nothing of the world but the answers.
 
 use fastrand::Rng;
 use gleaner_core::outcome::{Cause, ErrorKind};
 
 use super::measure::{Measures, SourceTally, Tally};
-use super::world::{DAY, LONG_AGO, Label, MINUTE, Manner, NEVER, REDIRECT_LIFE, Source, WINDOW, World};
+use super::world::{
+    DAY, FailurePattern, LONG_AGO, MINUTE, NEVER, REDIRECT_LIFE, RequestLimit, Source, WINDOW, World,
+};
 
-/// What a poll answered.
+/// The result of a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// A document, or the word that nothing changed.
+    /// A document, or 304.
     Served {
-        /// How many of its posts were not there at the last poll.
+        /// The number of posts that were not in the last document.
         new: usize,
-        /// 304.
         not_modified: bool,
     },
-    /// A failure, and the `Retry-After` with it, or 0.
-    Refused(ErrorKind, i64),
+    /// A failure with its `Retry-After`, or 0.
+    Failed(ErrorKind, i64),
 }
 
-/// A run through a world.
-pub struct Truth<'w> {
-    /// The world.
+/// The state of a run.
+pub struct Responses<'w> {
     pub world: &'w World,
     rng: Rng,
-    /// How long a redirect must have been seen until the URL is moved; none: it never is.
+    /// How long a redirect must last before the URL changes; `None` if it never does.
     moves_after: Option<i64>,
-    sources: Vec<Run>,
+    sources: Vec<SourceRun>,
     accepted: Vec<i64>,
-    own: usize,
+    local_outage_index: usize,
     tally: Tally,
 }
 
-/// One source during a run.
+/// The state of one source.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct SourceRun {
     /// The first outage that is not over.
     outage: usize,
-    /// The first post that was not there at the last success.
+    /// The first post that was not in the last document.
     post: usize,
-    /// The first end of an outage after which no success came yet.
+    /// The first outage end that no success has followed yet.
     ended: usize,
     last_at: i64,
     last_ok: bool,
     last_success: i64,
-    aside: bool,
-    never: bool,
-    known_at: i64,
+    quarantined: bool,
+    never_polled_again: bool,
+    quarantined_at: i64,
     polls: u64,
     tally: SourceTally,
 }
 
-impl<'w> Truth<'w> {
-    /// Begins a run.
+impl<'w> Responses<'w> {
     pub fn new(world: &'w World, seed: u64, moves_after: Option<i64>) -> Self {
-        let run = |source: &Source| Run {
+        let run = |source: &Source| SourceRun {
             outage: 0,
             post: source.posts.partition_point(|at| *at < DAY),
             ended: 0,
             last_at: LONG_AGO,
             last_ok: false,
             last_success: LONG_AGO,
-            aside: false,
-            never: false,
-            known_at: NEVER,
+            quarantined: false,
+            never_polled_again: false,
+            quarantined_at: NEVER,
             polls: 0,
             tally: SourceTally::default(),
         };
@@ -77,31 +76,30 @@ impl<'w> Truth<'w> {
             moves_after,
             sources: world.sources.iter().map(run).collect(),
             accepted: vec![LONG_AGO; world.hosts.len()],
-            own: 0,
+            local_outage_index: 0,
             tally: Tally::new(world),
         }
     }
 
-    /// How many posts there are at a time.
+    /// The number of posts published by a time.
     pub fn published(&self, source: usize, now: i64) -> usize {
         self.world.sources[source].posts.partition_point(|at| *at <= now)
     }
 
-    /// Whether our own network is down. Times must not go back.
-    pub fn own_down(&mut self, now: i64) -> bool {
-        while self.world.own.get(self.own).is_some_and(|(_, end)| *end <= now) {
-            self.own += 1;
+    /// Whether there is a local network outage. Times must not decrease.
+    pub fn local_outage(&mut self, now: i64) -> bool {
+        while self.world.local_outages.get(self.local_outage_index).is_some_and(|(_, end)| *end <= now) {
+            self.local_outage_index += 1;
         }
-        self.world.own.get(self.own).is_some_and(|(start, _)| *start <= now)
+        self.world.local_outages.get(self.local_outage_index).is_some_and(|(start, _)| *start <= now)
     }
 
-    /// Polls a source.
-    pub fn ask(&mut self, index: usize, now: i64) -> Answer {
+    pub fn poll(&mut self, index: usize, now: i64) -> Answer {
         let source = &self.world.sources[index];
         let run = &mut self.sources[index];
         run.polls += 1;
-        if run.aside {
-            self.tally.false_aside += source.up(run.last_at, now);
+        if run.quarantined {
+            self.tally.false_quarantine += source.up(run.last_at, now);
         }
         if run.last_ok && now - run.last_at < source.hint() {
             self.tally.early += 1;
@@ -111,7 +109,7 @@ impl<'w> Truth<'w> {
         (run.last_at, run.last_ok) = (now, failure.is_none());
         if let Some((kind, retry_after)) = failure {
             self.tally.wasted += u64::from(now >= source.dead_at);
-            return Answer::Refused(kind, retry_after);
+            return Answer::Failed(kind, retry_after);
         }
         let first = run.last_success == LONG_AGO;
         run.last_success = now;
@@ -120,9 +118,9 @@ impl<'w> Truth<'w> {
         Answer::Served { new, not_modified: source.conditional && new == 0 }
     }
 
-    /// What a source answers at a time, if it is an error.
+    /// The failure of a poll at a time, if it fails.
     fn failure(&mut self, index: usize, now: i64) -> Option<(ErrorKind, i64)> {
-        if self.own_down(now) {
+        if self.local_outage(now) {
             let resolver = self.rng.f64() < 0.6;
             let cause = if resolver { Cause::DnsUnavailable } else { Cause::Timeout };
             return Some((ErrorKind::Network(cause), 0));
@@ -141,9 +139,9 @@ impl<'w> Truth<'w> {
                 return Some((ErrorKind::NotFound, 0));
             }
         }
-        if let Manner::Limit(kind, retry_after) = self.world.hosts[source.host].manner {
+        if let RequestLimit::OnePerMinute(kind, retry_after) = self.world.hosts[source.host].request_limit {
             if now - self.accepted[source.host] < MINUTE {
-                self.tally.provoked += 1;
+                self.tally.refused += 1;
                 return Some((kind, retry_after));
             }
             self.accepted[source.host] = now;
@@ -159,7 +157,7 @@ impl<'w> Truth<'w> {
         None
     }
 
-    /// A success: what is new, and what it says of recoveries.
+    /// Records a success: the number of new posts, and recoveries.
     fn served(&mut self, index: usize, now: i64) -> usize {
         let source = &self.world.sources[index];
         let run = &mut self.sources[index];
@@ -169,53 +167,52 @@ impl<'w> Truth<'w> {
             run.post += 1;
         }
         while let Some(end) = self.tally.end(index, run.ended).filter(|end| *end <= now) {
-            self.tally.recovered(source.label, now - end);
+            self.tally.recovered(source.failure_pattern, now - end);
             run.ended += 1;
         }
         run.post - from
     }
 
-    /// Where whoever decides leaves a source after a failure: set aside or not, to be polled again or never.
-    pub fn settle(&mut self, index: usize, aside: bool, never: bool) {
+    /// Sets the state that the poller leaves a source in after a poll.
+    pub fn set_state(&mut self, index: usize, quarantined: bool, never_polled_again: bool) {
         let run = &mut self.sources[index];
-        (run.aside, run.never) = (aside, never);
-        if aside && run.known_at == NEVER && run.last_at >= self.world.sources[index].dead_at {
-            run.known_at = run.last_at;
+        (run.quarantined, run.never_polled_again) = (quarantined, never_polled_again);
+        if quarantined && run.quarantined_at == NEVER && run.last_at >= self.world.sources[index].dead_at {
+            run.quarantined_at = run.last_at;
         }
     }
 
-    /// Ends the run.
     pub fn measures(mut self) -> Measures {
         let world = self.world;
         for (index, (source, run)) in world.sources.iter().zip(&mut self.sources).enumerate() {
-            if run.aside {
-                self.tally.false_aside += source.up(run.last_at, world.end);
+            if run.quarantined {
+                self.tally.false_quarantine += source.up(run.last_at, world.end);
             }
-            let given_up = run.never || source.dead_at < NEVER;
+            let given_up = run.never_polled_again || source.dead_at < NEVER;
             self.tally.left(world, source, &mut run.tally, run.post, given_up);
             while let Some(end) = self.tally.end(index, run.ended) {
-                self.tally.recovered(source.label, world.end - end);
+                self.tally.recovered(source.failure_pattern, world.end - end);
                 run.ended += 1;
             }
             self.tally.polls += run.polls;
             let down = source.down.iter().any(|o| o.start < world.end && world.end <= o.end);
-            self.tally.lost += u64::from(run.never && source.dead_at == NEVER && !down);
-            if source.dead_at < NEVER && run.known_at < NEVER {
-                self.tally.known.push(run.known_at - source.dead_at);
+            self.tally.lost += u64::from(run.never_polled_again && source.dead_at == NEVER && !down);
+            if source.dead_at < NEVER && run.quarantined_at < NEVER {
+                self.tally.dead_quarantined.push(run.quarantined_at - source.dead_at);
             }
         }
         self.tally.measures(world)
     }
 }
 
-impl Label {
-    /// Which figure of recovery its outages count for.
-    pub(super) const fn recovers(self) -> Option<usize> {
+impl FailurePattern {
+    /// The index of the recovery measurement that its outages count for.
+    pub(super) const fn recovery_index(self) -> Option<usize> {
         match self {
-            Self::Solar | Self::Certificate | Self::Back | Self::Unreadable => Some(0),
-            Self::Window => Some(1),
+            Self::Sleeping | Self::Certificate | Self::LongOutage | Self::Unreadable => Some(0),
+            Self::DailyOutage => Some(1),
             Self::Healthy | Self::Flaky => Some(2),
-            Self::Limit | Self::Moved | Self::Dead => None,
+            Self::RateLimited | Self::Moved | Self::Dead => None,
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Words in the addresses of sites, and what they say of what is there.
-//!
-//! Absent on purpose: words that are a section of one site and a shelf of another, such as `business` or `deals`.
+//! Words in URL paths, and what they say about the page. Words with different meanings on different sites, such as
+//! `business` or `deals`, are left out.
 
-/// Segments of addresses at which there is a list, a person or a form, but no article.
+/// Segments of lists, people and forms, where there are no articles.
 #[rustfmt::skip]
 pub(super) const LISTINGS: &[&str] = &[
     "about-us", "account", "accounts", "advertise", "auteur", "auth", "author", "authors", "autor", "cart",
@@ -24,10 +23,10 @@ pub(super) const SHORT_LISTINGS: &[&str] = &[
     "section", "sections", "share", "subscribe",
 ];
 
-/// Segments below which there are people, even where the page itself is below them. Names are short.
+/// Segments below which there are people, even if the page itself is below them. Names are short.
 pub(super) const PEOPLE: &[&str] = &["people", "profile", "profiles", "staff", "team", "user", "users"];
 
-/// Segments below which articles are seldom, unless a title follows.
+/// Segments below which there are rarely articles, unless a title follows.
 #[rustfmt::skip]
 pub(super) const SERVICES: &[&str] = &[
     "api", "archive", "archives", "companies", "company", "customers", "docs", "documentation", "download",
@@ -36,13 +35,13 @@ pub(super) const SERVICES: &[&str] = &[
     "solutions", "support", "use-case", "use-cases", "wiki",
 ];
 
-/// Segments below which articles live.
+/// Segments below which there are articles.
 pub(super) const ARTICLES: &[&str] = &[
     "article", "articles", "artikel", "blog", "news", "post", "posts", "story", "stories", "release",
     "releases", "review", "reviews", "recipe", "recipes", "thread", "threads",
 ];
 
-/// Words of segments below which something is sold, or somebody sought.
+/// Words of segments below which there are products or jobs.
 #[rustfmt::skip]
 pub(super) const OFFERS: &[&str] = &[
     "biz", "buy", "careers", "classified", "classifieds", "coupon", "coupons", "directory", "dp", "item",

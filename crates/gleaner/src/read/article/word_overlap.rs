@@ -1,20 +1,19 @@
-//! Words compared: titles, names, months.
+//! Compares texts by their words.
 
-/// Titles and names are shorter. All words of one text are compared with all of another.
-const MOST: usize = 100;
+/// Maximum words per text, since all words of one are compared with all of the other.
+const MAX_WORDS: usize = 100;
 
 /// The words of a text in lower case.
 pub(super) fn words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.take(MOST).map(str::to_lowercase).collect()
+    words.take(MAX_WORDS).map(str::to_lowercase).collect()
 }
 
-/// Whether two texts have the same words.
 pub(super) fn same_words(a: &str, b: &str) -> bool {
     words(a) == words(b)
 }
 
-/// The share of `a`'s words that `b` has.
+/// The share of `a`'s words that are in `b`.
 pub(super) fn overlap(a: &str, b: &str) -> f32 {
     let (a, b) = (words(a), words(b));
     if a.is_empty() {

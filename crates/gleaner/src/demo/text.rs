@@ -1,19 +1,19 @@
-//! What the small internet writes about: patterns filled from lists, by dice of its own.
+//! Generates headlines and texts from patterns and word lists.
 
-/// Dice: the same seed gives the same row.
-pub(super) struct Dice(u64);
+/// A pseudo-random generator: the same seed gives the same sequence.
+pub(super) struct TextGenerator(u64);
 
-impl Dice {
-    /// The row that belongs to these.
+impl TextGenerator {
+    /// The generator of one post.
     pub(super) fn of(seed: u64, who: usize, what: u64) -> Self {
-        let mut dice = Self(seed ^ ((who as u64) << 40) ^ what.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        // Seeds that are close to each other shall not look so.
-        dice.throw();
-        dice
+        let mut generator = Self(seed ^ ((who as u64) << 40) ^ what.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        // Mixes the seed, so that similar seeds give different sequences.
+        generator.next_number();
+        generator
     }
 
-    /// The next of the row.
-    pub(super) fn throw(&mut self) -> u64 {
+    /// The next number of the sequence.
+    pub(super) fn next_number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -21,32 +21,30 @@ impl Dice {
     }
 
     fn pick(&mut self, list: &[&'static str]) -> &'static str {
-        list.get(self.throw() as usize % list.len().max(1)).copied().unwrap_or_default()
+        list.get(self.next_number() as usize % list.len().max(1)).copied().unwrap_or_default()
     }
 
-    /// A headline.
     pub(super) fn title(&mut self) -> String {
         let pattern = self.pick(TITLES);
         self.fill(pattern)
     }
 
-    /// So many sentences.
+    /// Generates sentences.
     pub(super) fn text(&mut self, sentences: usize) -> String {
-        // On from where the one before was, so that none stands twice in a row.
-        let mut place = self.throw() as usize;
+        // Continues from the previous sentence, so that none is repeated in a row.
+        let mut place = self.next_number() as usize;
         let one = |_| {
-            place = place.wrapping_add(1 + self.throw() as usize % 3);
+            place = place.wrapping_add(1 + self.next_number() as usize % 3);
             self.fill(SENTENCES.get(place % SENTENCES.len()).copied().unwrap_or_default())
         };
         (0..sentences).map(one).collect::<Vec<_>>().join(" ")
     }
 
-    /// Who wrote it.
     pub(super) fn author(&mut self) -> String {
         self.fill("{first} {last}")
     }
 
-    /// Puts a word for each name in braces; the first letter becomes a capital.
+    /// Fills each `{name}` with a word, and capitalises the first letter.
     fn fill(&mut self, pattern: &str) -> String {
         let mut filled = String::new();
         for part in pattern.split('{') {
@@ -68,7 +66,7 @@ impl Dice {
     }
 }
 
-/// Plain plurals only.
+/// Only nouns with regular plurals.
 #[rustfmt::skip]
 const NOUNS: &[&str] = &[
     "lantern", "heron", "kettle", "ferryboat", "orchard", "lighthouse", "accordion", "hedgehog", "weathervane", "teapot",

@@ -1,23 +1,23 @@
-//! The words of dates: months, zones, halves of the day.
+//! Names in dates: months, time zones, AM and PM.
 
-/// What a word of a date means.
+/// What a word in a date means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum Name {
     /// 1 to 12.
     Month(u32),
-    /// Minutes east of Greenwich.
+    /// Minutes east of UTC.
     Zone(i32),
     Afternoon(bool),
-    /// A word that says nothing: `of`, `th`.
-    Nothing,
+    /// A word without meaning: `of`, `th`.
+    Filler,
 }
 
-pub(super) fn is_greenwich(word: &str) -> bool {
+pub(super) fn is_utc(word: &str) -> bool {
     ["gmt", "utc", "ut"].iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
-pub(super) fn meaning(word: &str) -> Option<Word> {
-    // Nearly all dates are in English, and every entry has one.
+pub(super) fn lookup(word: &str) -> Option<Name> {
+    // Nearly all dates are in English, so English is tried first.
     let mut buffer = [0; 16];
     let ascii = match buffer.get_mut(..word.len()).filter(|_| word.is_ascii()) {
         Some(lower) => {
@@ -33,7 +33,7 @@ pub(super) fn meaning(word: &str) -> Option<Word> {
     }
 }
 
-fn english(lower: &str) -> Option<Word> {
+fn english(lower: &str) -> Option<Name> {
     const MONTHS: [&str; 12] = [
         "january",
         "february",
@@ -52,36 +52,36 @@ fn english(lower: &str) -> Option<Word> {
         ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
     let abbreviates = |name: &&str| name.starts_with(lower);
     if lower == "gmt" {
-        return Some(Word::Zone(0));
+        return Some(Name::Zone(0));
     }
     if lower.len() >= 3 {
         if let Some(index) = MONTHS.iter().position(&abbreviates) {
-            return u32::try_from(index + 1).ok().map(Word::Month);
+            return u32::try_from(index + 1).ok().map(Name::Month);
         }
         if WEEKDAYS.iter().any(abbreviates) {
-            return Some(Word::Nothing);
+            return Some(Name::Filler);
         }
     }
     let zone = ZONES.binary_search_by(|(name, _)| (*name).cmp(lower)).ok();
-    zone.map(|index| Word::Zone(ZONES[index].1))
+    zone.map(|index| Name::Zone(ZONES[index].1))
 }
 
-fn foreign(lower: &str) -> Option<Word> {
+fn foreign(lower: &str) -> Option<Name> {
     match lower {
-        "am" | "\u{c624}\u{c804}" | "\u{4e0a}\u{5348}" | "\u{5348}\u{524d}" => Some(Word::Afternoon(false)),
-        "pm" | "\u{c624}\u{d6c4}" | "\u{4e0b}\u{5348}" | "\u{5348}\u{5f8c}" => Some(Word::Afternoon(true)),
+        "am" | "\u{c624}\u{c804}" | "\u{4e0a}\u{5348}" | "\u{5348}\u{524d}" => Some(Name::Afternoon(false)),
+        "pm" | "\u{c624}\u{d6c4}" | "\u{4e0b}\u{5348}" | "\u{5348}\u{5f8c}" => Some(Name::Afternoon(true)),
         "t" | "st" | "nd" | "rd" | "th" | "of" | "de" | "del" | "den" | "at" | "um" | "uhr" | "on"
-        | "the" => Some(Word::Nothing),
+        | "the" => Some(Name::Filler),
         _ => {
             let index = MONTHS.iter().position(|names| names.contains(&lower))?;
-            u32::try_from(index + 1).ok().map(Word::Month)
+            u32::try_from(index + 1).ok().map(Name::Month)
         }
     }
 }
 
-/// Months in other languages than English, in lower case: German, French, Spanish, Italian, Portuguese, Dutch,
-/// the Nordic languages, Polish, Russian, Ukrainian, Greek, Hungarian, Romanian, Turkish, Indonesian. A word that
-/// means two months in two of them (`listopad`) is in none.
+/// Month names in other languages, in lower case: German, French, Spanish, Italian, Portuguese, Dutch, the Nordic
+/// languages, Polish, Russian, Ukrainian, Greek, Hungarian, Romanian, Turkish, Indonesian. Words that mean
+/// different months in different languages (`listopad`) are left out.
 #[rustfmt::skip]
 const MONTHS: [&[&str]; 12] = [
     &["januar", "jänner", "jän", "janvier", "janv", "enero", "ene", "gennaio", "gen", "janeiro", "januari", "janúar",
@@ -115,8 +115,7 @@ const MONTHS: [&[&str]; 12] = [
       "decembrie", "aralık", "ara"],
 ];
 
-/// Zones by name, in minutes east of Greenwich; sorted. Those of RFC 822, and those of common use whose other
-/// meanings are rare.
+/// Time zone names in minutes east of UTC, sorted: those of RFC 822, and common ones whose other meanings are rare.
 #[rustfmt::skip]
 const ZONES: &[(&str, i32)] = &[
     ("acdt", 630), ("acst", 570), ("adt", -180), ("aedt", 660), ("aest", 600), ("akdt", -480), ("akst", -540),
@@ -140,11 +139,11 @@ mod tests {
     }
 
     #[test]
-    fn no_name_means_two_months() {
+    fn each_month_name_is_unique() {
         for (index, names) in MONTHS.iter().enumerate() {
             for name in *names {
-                let expected = u32::try_from(index + 1).ok().map(Word::Month);
-                assert_eq!(meaning(name), expected, "{name}");
+                let expected = u32::try_from(index + 1).ok().map(Name::Month);
+                assert_eq!(lookup(name), expected, "{name}");
             }
         }
     }

@@ -1,37 +1,37 @@
-//! gleaner itself: the real engine, client and store, on a clock that is set by hand.
+//! gleaner itself: the real engine, client and store, with a manual clock.
 
 use std::sync::Arc;
 
-use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use gleaner::store::{HostKey, NewSource, Options, SourceSettings, Store, open};
 use gleaner_core::link;
 use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
 
-use crate::Failed;
+use crate::Error;
 use crate::child::{Counts, Program};
 use crate::database;
 
-/// Longer than any source's interval.
+/// Longer than any polling interval.
 const GAP: Span = Span::from_days(1);
-/// Sources that are added in one transaction.
+/// Sources added per transaction.
 const ADDED: usize = 1000;
 
-/// When everything begins: after the dates of all entries, so that they are believed.
+/// The start of the run: after the dates of all entries, so that none is in the future.
 pub(crate) fn begin() -> Time {
     Time::from_millis(1_794_873_600_000)
 }
 
-/// The defaults, with the farm's addresses allowed and no entry too old.
-pub(crate) fn config() -> Result<Config, Failed> {
+/// The default configuration, with the farm's addresses allowed and no age limit for entries.
+pub(crate) fn config() -> Result<Config, Error> {
     config_with(&[])
 }
 
 /// The same with other settings.
-fn config_with(others: &[&str]) -> Result<Config, Failed> {
+fn config_with(others: &[&str]) -> Result<Config, Error> {
     let set = |assignment: &str| Flag { name: "bench".into(), assignment: assignment.into() };
     let ours = ["fetch.allow_private_networks=[\"127.0.0.0/8\"]", "source.max_article_age_days=0"];
     let flags = ours.iter().chain(others).map(|assignment| set(assignment)).collect();
@@ -49,20 +49,20 @@ pub(crate) struct Gleaner {
 }
 
 impl Gleaner {
-    /// Over a new file, without sources.
-    pub(crate) async fn create(database: &str) -> Result<Self, Failed> {
+    /// With an empty database.
+    pub(crate) async fn create(database: &str) -> Result<Self, Error> {
         Self::with(database, config()?).await
     }
 
-    async fn with(database: &str, config: Config) -> Result<Self, Failed> {
+    async fn with(database: &str, config: Config) -> Result<Self, Error> {
         let store = open(&Options::new(database)).await?;
         let clock = Arc::new(ManualClock::new(begin()));
         let context = Context {
             store: Arc::clone(&store),
-            fetcher: Fetcher::new(&config.fetch, &Outside::default())?,
+            fetcher: Fetcher::new(&config.fetch, &NetworkOverrides::default())?,
             config,
             clock: Arc::clone(&clock) as _,
-            chance: Chance::seeded(1),
+            random: RandomSource::seeded(1),
             readers: Readers::default(),
             metrics: Default::default(),
             committed: Default::default(),
@@ -71,8 +71,8 @@ impl Gleaner {
         Ok(Self { database: database.to_owned(), store, clock, engine, feeds: 0 })
     }
 
-    /// With these sources, all due at once; so many are asked at once.
-    pub(crate) async fn open(sources: Vec<NewSource>, database: &str, at_once: &str) -> Result<Self, Failed> {
+    /// With these sources, all due at once, and this many concurrent requests.
+    pub(crate) async fn open(sources: Vec<NewSource>, database: &str, at_once: &str) -> Result<Self, Error> {
         let config = config_with(&[&format!("fetch.concurrency={at_once}")])?;
         let mut gleaner = Self::with(database, config).await?;
         gleaner.feeds = sources.len();
@@ -80,7 +80,7 @@ impl Gleaner {
         Ok(gleaner)
     }
 
-    pub(crate) async fn add(&self, sources: impl Iterator<Item = NewSource>) -> Result<(), Failed> {
+    pub(crate) async fn add(&self, sources: impl Iterator<Item = NewSource>) -> Result<(), Error> {
         let mut sources = sources.peekable();
         while sources.peek().is_some() {
             let some: Vec<NewSource> = sources.by_ref().take(ADDED).collect();
@@ -89,8 +89,8 @@ impl Gleaner {
         Ok(())
     }
 
-    /// Polls what is due now, which must be so many sources.
-    pub(crate) async fn poll(&mut self, expected: usize) -> Result<(), Failed> {
+    /// Polls what is due, and fails unless it is `expected` sources.
+    pub(crate) async fn poll(&mut self, expected: usize) -> Result<(), Error> {
         let ticked = self.engine.run_due(self.clock.now()).await?;
         if ticked.sources == expected {
             return Ok(());
@@ -100,17 +100,17 @@ impl Gleaner {
 }
 
 impl Program for Gleaner {
-    async fn round(&mut self) -> Result<(), Failed> {
+    async fn round(&mut self) -> Result<(), Error> {
         self.clock.advance(GAP);
         self.poll(self.feeds).await
     }
 
-    async fn counts(&self) -> Result<Counts, Failed> {
+    async fn counts(&self) -> Result<Counts, Error> {
         database::counts(&self.database).await
     }
 }
 
-/// The feeds at these addresses.
+/// The feeds at these URLs.
 pub(crate) fn feeds(urls: &[String]) -> Vec<NewSource> {
     urls.iter().map(|url| source(url, begin())).collect()
 }
@@ -131,6 +131,9 @@ pub(crate) fn source(url: &str, next_poll_at: Time) -> NewSource {
         host: HostKey { name: link::host(url).unwrap_or_default(), slot: 0 },
         next_poll_at,
         enabled: true,
-        settings: SourceSettings { backfill: gleaner_core::backfill::Backfill::All, ..SourceSettings::feed(1, url) },
+        settings: SourceSettings {
+            backfill: gleaner_core::backfill::Backfill::All,
+            ..SourceSettings::feed(1, url)
+        },
     }
 }

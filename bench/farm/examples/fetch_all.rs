@@ -1,5 +1,5 @@
-//! What the farm costs: a client that asks every feed once, in full and then with validators, and drops what it
-//! gets. `cargo run --release --example ask -- FEEDS`, with the farm in a process of its own.
+//! Measures the cost of the farm: a client that fetches every feed once in full and once with validators, and
+//! discards the result. `cargo run --release --example fetch_all -- FEEDS`, with the farm in a separate process.
 #![expect(clippy::unwrap_used, reason = "a measurement that fails may panic")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Asks and reads to the end; returns the bytes read and the entity tag.
-fn ask(url: &str, headers: &str) -> (usize, String) {
+/// Sends a request and reads the response; returns the number of bytes and the entity tag.
+fn fetch(url: &str, headers: &str) -> (usize, String) {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}\r\n").unwrap();
@@ -39,13 +39,13 @@ fn main() {
     let cpu = || control_number(control, "/cpu", "cpu_s");
     let mut headers = vec![String::new(); urls.len()];
     for round in ["full", "unchanged", "unchanged"] {
-        ask(&format!("{control}/reset"), "");
+        fetch(&format!("{control}/reset"), "");
         let (before, start) = (cpu(), Instant::now());
         let bytes: usize = urls
             .iter()
             .zip(&mut headers)
             .map(|(url, headers)| {
-                let (bytes, etag) = ask(url, headers);
+                let (bytes, etag) = fetch(url, headers);
                 *headers = format!("If-None-Match: {etag}\r\n");
                 bytes
             })
@@ -53,9 +53,9 @@ fn main() {
         let (seconds, cost) = (start.elapsed().as_secs_f64(), cpu() - before);
         let rate = urls.len() as f64 / seconds;
         let each = cost * 1000.0 / urls.len() as f64;
-        let once = control_number(control, "/ledger", "asked_once");
+        let once = control_number(control, "/ledger", "requested_once");
         println!(
-            "{round:9} {rate:6.0} feeds/s, farm {each:.3} CPU s per 1,000, {bytes} bytes, {once} asked once"
+            "{round:9} {rate:6.0} feeds/s, farm {each:.3} CPU s per 1,000, {bytes} bytes, {once} requested once"
         );
     }
     drop(farm.stdin.take());

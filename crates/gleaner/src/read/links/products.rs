@@ -1,13 +1,12 @@
-//! Signs that something is offered, not told: prices, carts, applications.
-//!
-//! Absent on purpose: words that stories use as well.
+//! Recognises products and jobs: prices, buttons to buy or apply. Words that are also used in articles are not
+//! considered.
 
-/// Longer texts are not a price or a button.
-const LONGEST: usize = 40;
+/// Longer texts are neither a price nor a button.
+const MAX_BYTES: usize = 40;
 
-/// Whether a short text has an amount of money in it, or is a button to buy or apply.
+/// Whether a short text contains an amount of money, or is a button to buy or apply.
 pub(super) fn is_offer(text: &str) -> bool {
-    text.len() <= LONGEST && (is_price(text) || is_button(text))
+    text.len() <= MAX_BYTES && (is_price(text) || is_button(text))
 }
 
 fn is_price(text: &str) -> bool {
@@ -18,7 +17,7 @@ fn is_price(text: &str) -> bool {
         let before = text.get(..at).unwrap_or_default().trim_end();
         after.starts_with(digit) || before.ends_with(digit)
     };
-    // Some set the sign apart from the amount.
+    // Some pages separate the sign from the amount.
     let alone = text.chars().count() == 1 && text.starts_with(SIGNS);
     alone || text.char_indices().any(|(at, c)| SIGNS.contains(&c) && beside(at, c))
 }

@@ -1,7 +1,4 @@
-//! A glance at a page: what it calls itself, and how its text begins.
-//!
-//! For whoever wants to know what sort of page it is, whatever its server says it should be. Absent on purpose: a tree,
-//! and what the page is about.
+//! The title of a page and the beginning of its text, whatever its `Content-Type`, without building a tree.
 
 use gleaner_core::bot_wall::{self, BotWall};
 
@@ -10,50 +7,42 @@ use super::decode::decode;
 use super::html::{Token, Tokens};
 use super::text::plain_text;
 
-/// How much of a page is looked at: walls are short, and what is long is about something.
-const GLANCED: usize = 256 << 10;
-/// Tags that a page may begin with, and no feed does.
-const FIRST: [&str; 16] = [
+/// Bytes of a page that are read: bot walls are short.
+const MAX_BYTES: usize = 256 << 10;
+/// Tags that pages start with, and feeds do not.
+const FIRST_TAGS: [&str; 16] = [
     "html", "head", "body", "title", "meta", "base", "link", "style", "script", "noscript", "div", "p", "h1",
     "center", "table", "form",
 ];
 
-/// What a glance shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Glance {
-    /// What the page calls itself; empty: nothing.
+pub struct PageSummary {
+    /// Empty if there is none.
     pub title: String,
-    /// How its text begins.
     pub text: String,
 }
 
-/// Glances at a page; none where it is no HTML.
-pub fn glance(page: &Page<'_>) -> Option<Glance> {
+/// Summarises a page; `None` if it is not HTML.
+pub fn summarize(page: &Page<'_>) -> Option<PageSummary> {
     let whole = decode(page.body, page.content_type);
-    let html = beginning(&whole, GLANCED);
+    let html = &whole[..whole.floor_char_boundary(MAX_BYTES)];
     let mut tags = Tokens::new(html.as_bytes()).filter_map(|token| match token {
         Token::Tag(tag) => Some(tag),
         _ => None,
     });
-    tags.next().filter(|first| FIRST.iter().any(|name| first.is(name)))?;
-    Some(Glance { title: title(html), text: plain_text(html) })
+    tags.next().filter(|first| FIRST_TAGS.iter().any(|name| first.is(name)))?;
+    Some(PageSummary { title: title(html), text: plain_text(html) })
 }
 
-/// The wall that a page is, in place of what was asked for.
+/// Detects a bot wall in place of the requested document.
 pub fn bot_wall(page: &Page<'_>) -> Option<BotWall> {
-    // Walls are small, pictures and all.
-    if page.body.len() > 2 * GLANCED {
+    // Bot walls are small, even with images.
+    if page.body.len() > 2 * MAX_BYTES {
         return None;
     }
-    let seen = glance(page)?;
+    let seen = summarize(page)?;
     let whole = decode(page.body, page.content_type);
-    bot_wall::detect(beginning(&whole, GLANCED), &seen.title, &seen.text)
-}
-
-/// A text's first bytes, to the end of a character.
-pub fn beginning(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    bot_wall::detect(&whole[..whole.floor_char_boundary(MAX_BYTES)], &seen.title, &seen.text)
 }
 
 fn title(html: &str) -> String {
@@ -61,7 +50,7 @@ fn title(html: &str) -> String {
     for token in Tokens::new(html.as_bytes()) {
         match token {
             Token::Tag(tag) if tag.is("title") => within = !tag.end,
-            // A page's own title comes first; a picture further on may have one, too.
+            // The page's own title comes first; an image further on may have one too.
             Token::Tag(tag) if tag.is("body") => break,
             Token::Text(range) | Token::Verbatim(range) if within => {
                 return plain_text(html.get(range).unwrap_or_default());
@@ -76,13 +65,13 @@ fn title(html: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(body: &str) -> Option<Glance> {
+    fn check(body: &str) -> Option<PageSummary> {
         let url = url::Url::parse("https://a.example/").unwrap();
-        glance(&Page { url: &url, content_type: b"application/rss+xml", body: body.as_bytes() })
+        summarize(&Page { url: &url, content_type: b"application/rss+xml", body: body.as_bytes() })
     }
 
     #[test]
-    fn a_page_is_known_whatever_it_is_sent_as() {
+    fn pages_are_recognised_whatever_their_content_type() {
         let page = "<!doctype html><!-- x --><html><title>Just a &amp; moment</title><script>var a = '<p>';</script>\
              <body><p>Hello <b>you</b></p>";
         let seen = check(page).unwrap();
@@ -93,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn feeds_and_other_things_are_no_pages() {
+    fn feeds_and_other_documents_are_not_pages() {
         for other in
             ["", "text", "{\"version\": \"x\"}", "<?xml version='1.0'?><rss><channel/></rss>", "<urlset>"]
         {
@@ -102,10 +91,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_or_broken_ends() {
-        let long = format!("<html><title>{}", "ä".repeat(GLANCED));
-        assert!(check(&long).unwrap().text.len() <= GLANCED);
-        assert_eq!(beginning("aä", 2), "a");
-        assert_eq!(beginning("aä", 9), "aä");
+    fn long_pages_are_truncated() {
+        let long = format!("<html><title>{}", "ä".repeat(MAX_BYTES));
+        assert!(check(&long).unwrap().text.len() <= MAX_BYTES);
     }
 }

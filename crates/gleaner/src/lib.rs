@@ -16,6 +16,7 @@ mod printable;
 pub mod read;
 pub mod service;
 pub mod simulate;
+pub mod source_fields;
 pub mod store;
 pub mod vault;
 pub mod web;

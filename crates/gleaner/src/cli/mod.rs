@@ -37,6 +37,7 @@ mod serve;
 mod show;
 mod simulate;
 mod source;
+mod source_flags;
 mod table;
 mod token;
 mod try_url;
@@ -107,7 +108,7 @@ enum Command {
     Links(links::Args),
     /// Add a source
     Add(add::Args),
-    /// Change what is said about a source
+    /// Set fields of a source, or of many at once
     Edit(edit::Args),
     /// Enable sources, or end their quarantine; they are polled at once
     Enable(manage::Enable),

@@ -10,11 +10,11 @@ mod story;
 mod words;
 mod world;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use gleaner_core::backfill::Backfill;
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 
@@ -26,7 +26,7 @@ use crate::clock::FastClock;
 use crate::config::secret::Secret;
 use crate::config::{Config, ConfigErrors, Flag, Inputs, Loaded};
 use crate::engine::Engine;
-use crate::service::{NewSource, Service, ServiceError};
+use crate::service::{Service, ServiceError, SourceSettings};
 
 /// The name that does not exist any more.
 const VANISHED: &str = "vanished.example";
@@ -65,21 +65,21 @@ pub async fn add_all(service: &Service) -> Result<Vec<i64>, ServiceError> {
     let by = service.by(&actor);
     by.set_key(&actor.name, "x", &Secret::new("a-key-of-no-use-elsewhere")).await?;
     let mut ids = Vec::with_capacity(CAST.len());
-    for (place, player) in CAST.iter().enumerate().filter(|(_, player)| player.interval > 0) {
-        if !CAST.iter().take(place).any(|other| other.collection == player.collection) {
-            by.create_collection(player.collection).await?;
+    let mut collections: HashMap<&str, i64> = HashMap::new();
+    for player in CAST.iter().filter(|player| player.interval > 0) {
+        let collection = collections.entry(player.collection).or_default();
+        if *collection == 0 {
+            *collection = by.create_collection(player.collection).await?.id;
         }
-        let new = NewSource {
+        let new = SourceSettings {
+            kind: player.kind(),
             name: Some(player.name.to_owned()),
-            collection: Some(player.collection.to_owned()),
             interval: Interval::Minutes(player.interval),
             policy: player.policy.map(str::to_owned),
             full_content: player.part == Part::Teaser,
-            backfill: Backfill::None,
-            at_once: false,
-            ..NewSource::new(player.kind(), player.url())
+            ..SourceSettings::feed(*collection, player.url())
         };
-        ids.push(by.add(&new).await?.id);
+        ids.push(by.add_spread(&new).await?.id);
     }
     Ok(ids)
 }

@@ -115,7 +115,8 @@ impl By<'_> {
     ) -> Result<Offer, ServiceError> {
         self.actor.must(Scope::Write)?;
         let source = self.visible_source(id).await?;
-        let settings = self.lay(fields, &source.settings, &self.visible_collections().await?, &mut checks)?;
+        let settings =
+            self.apply_fields(fields, &source.settings, &self.visible_collections().await?, &mut checks)?;
         checks.done()?;
         if settings.kind == Kind::X {
             return Ok(Offer {

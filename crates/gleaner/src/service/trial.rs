@@ -9,7 +9,7 @@ use gleaner_core::time::Time;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::ServiceError;
+use super::{Credential, ServiceError};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::fetch::{Failed, Fetcher, Outside, Request};
@@ -67,7 +67,7 @@ pub struct TrialEntry {
 /// it lists them. It needs no database. `backfill`: whether the source is added with its old entries.
 pub async fn try_url(config: &Config, text: &str, backfill: bool) -> Result<Trial, ServiceError> {
     let fetcher = Fetcher::new(&config.fetch, &Outside::default())?;
-    look(config, &fetcher, SystemClock.now(), text, backfill).await
+    look(config, &fetcher, SystemClock.now(), text, backfill, None).await
 }
 
 /// The same by a client and a clock at hand.
@@ -77,13 +77,15 @@ pub(super) async fn look(
     now: Time,
     text: &str,
     backfill: bool,
+    credential: Option<Credential>,
 ) -> Result<Trial, ServiceError> {
     if gleaner_core::x::timeline_url(text).is_ok() {
         let why = "a timeline on X is read with its owner's key only; `gleaner add` adds it";
         return Err(ServiceError::invalid("url", format!("{text}: {why}")));
     }
     let url = link::source_url(text)?;
-    let request = Request { accept: read::feed::ACCEPT.to_owned(), ..Request::new(url.clone()) };
+    let accept = read::feed::ACCEPT.to_owned();
+    let request = Request { accept, credential, ..Request::new(url.clone()) };
     let unreadable = |why: String| ServiceError::Unreadable { url: url.to_string(), why };
     let response = fetcher.fetch(&request, now).await.map_err(|failed| failed_to_fetch(&url, failed))?;
     let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };

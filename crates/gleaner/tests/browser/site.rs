@@ -1,10 +1,11 @@
 //! A dashboard to look at: a server with an engine behind it, by a clock that is set, and a small internet.
 
+use crate::support::new_feed;
 use std::sync::Arc;
 
 use gleaner::clock::Clock as _;
 use gleaner::engine::Engine;
-use gleaner::service::{NewSource, Service};
+use gleaner::service::Service;
 use gleaner_core::time::Span;
 use tokio::task::JoinHandle;
 
@@ -72,7 +73,7 @@ impl Site {
 
     /// Adds what is at a path.
     pub(super) async fn add(&self, path: &str) -> i64 {
-        let new = NewSource::feed(self.world.url(path));
+        let new = new_feed(self.world.url(path));
         self.api.by().add(&new).await.unwrap().id
     }
 

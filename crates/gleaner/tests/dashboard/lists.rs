@@ -1,8 +1,9 @@
 //! The lists of sources and of hosts, over real HTTP, as a browser without script uses them.
 
+use crate::support::{new_feed, new_source};
 use std::time::Instant;
 
-use gleaner::service::{BULK, NewSource, SourceFilter};
+use gleaner::service::{BULK, SourceFilter, SourceSettings};
 use gleaner::store::SourceEdit;
 use gleaner_core::health::{Failing, Health, Status};
 use gleaner_core::outcome::{ErrorKind, Failure};
@@ -187,10 +188,9 @@ async fn a_list_shows_what_is_and_why(db: Database) {
 async fn a_list_is_filtered_and_sorted_by_its_address(db: Database) {
     let visitor = Visitor::new(db).await;
     let by = visitor.api.by();
-    let b = by.add(&NewSource::feed("https://b.example/")).await.unwrap().id;
-    let a = by.add(&NewSource::new(Kind::Website, "https://a.example/")).await.unwrap().id;
-    let c =
-        by.add(&NewSource { name: Some("Über uns".into()), ..NewSource::feed("https://c.example/") }).await;
+    let b = by.add(&new_feed("https://b.example/")).await.unwrap().id;
+    let a = by.add(&new_source(Kind::Website, "https://a.example/")).await.unwrap().id;
+    let c = by.add(&SourceSettings { name: Some("Über uns".into()), ..new_feed("https://c.example/") }).await;
     let c = c.unwrap().id;
     visitor.fail(b, 2, "gone").await;
     visitor.api.by().set_enabled(a, false).await.unwrap();
@@ -348,7 +348,7 @@ async fn all_that_match_are_acted_on_a_thousand_at_a_time(db: Database) {
     let many = BULK as usize + 20;
     let paths: Vec<String> = (0..many).map(|n| n.to_string()).collect();
     visitor.add(&paths.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    visitor.api.by().add(&NewSource::feed("https://other.example/")).await.unwrap();
+    visitor.api.by().add(&new_feed("https://other.example/")).await.unwrap();
     let list = "/sources/bulk?host=a.example";
     let page = visitor.send(list, &[("action", "disable"), ("all", "1")]).await;
     page.has("Disabled 1,000 sources so far; going on.").has("hx-trigger=\"load");
@@ -385,7 +385,7 @@ async fn a_form_without_a_token_changes_nothing(db: Database) {
 async fn what_somebody_named_a_source_is_only_text(db: Database) {
     let visitor = Visitor::new(db).await;
     let evil = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'";
-    let new = NewSource { name: Some(evil.into()), ..NewSource::feed("https://a.example/?\"><script>") };
+    let new = SourceSettings { name: Some(evil.into()), ..new_feed("https://a.example/?\"><script>") };
     let id = visitor.api.by().add(&new).await.unwrap().id;
     visitor.fail(id, 1, evil).await;
     visitor.api.by().create_collection(evil).await.unwrap();

@@ -11,6 +11,7 @@ pub(crate) mod server;
 mod wal;
 mod writes;
 
+use crate::support::new_feed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use gleaner::clock::{Chance, Clock};
 use gleaner::config::{Config, Flag, Inputs};
-use gleaner::service::{NewSource, Service};
+use gleaner::service::Service;
 use gleaner::store::{Options, PostFilter, SourceFilter, Store, open};
 use gleaner_core::time::{Span, Time};
 use tokio::sync::watch;
@@ -207,7 +208,7 @@ impl Site {
         let service = Arc::clone(&site.running().service);
         let actor = service.local().await.unwrap();
         for url in site.farm.urls() {
-            service.by(&actor).add(&NewSource::feed(&url)).await.unwrap();
+            service.by(&actor).add(&new_feed(&url)).await.unwrap();
         }
         site.publishes(2).await;
         site

@@ -7,6 +7,7 @@
 mod publisher;
 mod write;
 
+use crate::support::new_feed;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use gleaner::clock::{Chance, Clock as _, ManualClock};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, Outside};
-use gleaner::service::{NewSource, Service};
+use gleaner::service::{Service, SourceSettings};
 use gleaner::store::PostFilter;
 use gleaner_core::source::Interval;
 use gleaner_core::time::Span;
@@ -93,7 +94,7 @@ async fn run(db: Database, editions: u32) {
         for format in Format::ALL {
             let path = format!("/{place}.{}", format.name());
             let seed = (place * Format::ALL.len() + feeds.len()) as u64;
-            let new = NewSource { interval: Interval::Minutes(60), ..NewSource::feed(server.url(&path)) };
+            let new = SourceSettings { interval: Interval::Minutes(60), ..new_feed(server.url(&path)) };
             let id = service.by(&actor).add(&new).await.unwrap().id;
             let name = format!("{name} ({})", format.name());
             feeds.push(Polled { name, path, format, publisher: Publisher::new(shape, seed), id });

@@ -1,12 +1,13 @@
 //! The engine, alone in its process: each source is polled while it is well, and then while it is not, with one beside
 //! it that always is.
 
+use crate::support::new_feed;
 use std::io::BufRead as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use gleaner::fetch::Outside;
-use gleaner::service::NewSource;
+use gleaner::service::SourceSettings;
 use gleaner::store::{Poll, Source};
 use gleaner_core::time::Span;
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ pub(super) async fn run(places: &str) {
     let outside =
         Outside { name_server: Some(name_server), extra_roots: vec![root.into()], ..Outside::default() };
     let mut world = World::new(sqlite().await, &SETTINGS, &outside).await;
-    let beside = world.by().add(&NewSource::feed(text(&places["beside"]))).await.unwrap().id;
+    let beside = world.by().add(&new_feed(text(&places["beside"]))).await.unwrap().id;
     world.poll_due().await;
     let cases = cases();
     let urls: Vec<String> = places["urls"].as_array().unwrap().iter().map(text).collect();
@@ -67,7 +68,7 @@ struct Cost {
 async fn run_round(world: &mut World, round: &[usize], cases: &[Case], urls: &[String], beside: i64) -> Cost {
     let mut sources = Vec::new();
     for number in round {
-        let new = NewSource { kind: cases[*number].kind, ..NewSource::feed(urls[*number].clone()) };
+        let new = SourceSettings { kind: cases[*number].kind, ..new_feed(urls[*number].clone()) };
         sources.push((*number, world.by().add(&new).await.unwrap().id));
     }
     world.poll_due().await;

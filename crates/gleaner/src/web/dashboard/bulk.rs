@@ -182,9 +182,8 @@ async fn confirm(visit: &Visit, list: &List, form: &BulkForm) -> Result<Page<Con
         Some(_) => {
             fields.push(("all", "1".to_owned()));
             let found = by.count_sources(&list.filter, COUNTED).await?;
-            let mut first = Vec::new();
-            by.list(&list.filter, None, NAMED as u32, &mut |source| first.push(source.id)).await?;
-            (found, None, first)
+            let first = by.sources(&list.filter, None, NAMED as u32).await?;
+            (found, None, first.iter().map(|source| source.id).collect())
         }
         None => {
             fields.extend(form.ids.iter().map(|id| ("id", id.to_string())));

@@ -144,7 +144,7 @@ async fn credentials_are_set_and_never_shown(db: Database) {
     let form = me.get(&edit).await;
     assert_eq!(send(&me, &edit, &filled(&form, &basic)).await.status, 303);
     let form = me.get(&edit).await;
-    form.shows(&["as they are: set, and never shown", "remove them"]);
+    form.shows(&["it is set, and never shown", "remove it"]);
     form.lacks(&["hush-hush", "value=\"ada\""]);
     me.get(&format!("/sources/{id}")).await.shows(&["set, and never shown"]);
     // What is wrong beside them does not bring them back, either.

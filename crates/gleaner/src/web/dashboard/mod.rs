@@ -11,7 +11,7 @@ mod bulk;
 mod bulk_plan;
 mod edit;
 mod form;
-mod given;
+mod form_input;
 mod hosts;
 mod import;
 mod live;

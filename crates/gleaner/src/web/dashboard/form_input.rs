@@ -12,14 +12,14 @@ use crate::web::{Problem, Web};
 
 /// What a form says. An empty one is a form that nobody has filled in yet.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct FormInput {
     fields: Vec<(String, String)>,
     wrong: Vec<Wrong>,
     /// Why nothing was done, where it is no field's fault.
     refused: Option<String>,
 }
 
-impl Given {
+impl FormInput {
     /// A form that says this already.
     pub(super) fn of<const N: usize>(fields: [(&str, String); N]) -> Self {
         let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -109,7 +109,7 @@ impl Given {
     }
 }
 
-impl FromRequest<Web> for Given {
+impl FromRequest<Web> for FormInput {
     type Rejection = Oops;
 
     async fn from_request(request: Request, web: &Web) -> Result<Self, Oops> {
@@ -132,9 +132,9 @@ pub(super) fn sentence(text: &str) -> String {
 }
 
 /// What an address names, such as an id; where it cannot be read, there is nothing there.
-pub(super) struct Named<T>(pub(super) T);
+pub(super) struct PathParam<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Web> for Named<T> {
+impl<T: DeserializeOwned + Send> FromRequestParts<Web> for PathParam<T> {
     type Rejection = Oops;
 
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Self, Oops> {

@@ -374,6 +374,14 @@ impl SourceField {
         Kind::ALL.iter().all(|kind| self.kinds.contains(kind))
     }
 
+    /// What holds where nothing is set, with the setting that decides it.
+    pub fn default_description(&self) -> String {
+        match self.default {
+            setting if setting.starts_with("source.") => format!("as configured, {setting}"),
+            other => other.to_owned(),
+        }
+    }
+
     /// What it is for and what it takes, in one line.
     pub fn description(&self) -> String {
         let mut text = self.help.trim_end_matches('.').to_owned();

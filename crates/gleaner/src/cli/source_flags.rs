@@ -42,7 +42,7 @@ fn help(field: &SourceField, is_edit: bool) -> String {
             text.push_str(" [default: x for a timeline on X, else feed]");
         }
         (false, ..) if field.name == "backfill" => text.push_str(" [default: all]"),
-        (false, ..) => text.push_str(&format!(" [default: {}]", field.default)),
+        (false, ..) => text.push_str(&format!(" [default: {}]", field.default_description())),
     }
     text
 }

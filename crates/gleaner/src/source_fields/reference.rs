@@ -49,11 +49,7 @@ fn describe(out: &mut String, field: &SourceField) {
             let _ = writeln!(out, "  - accepted, too: {}", names.join(", "));
         }
     }
-    let default = match field.default {
-        setting if setting.starts_with("source.") => format!("as configured, `{setting}`"),
-        other => other.to_owned(),
-    };
-    let _ = writeln!(out, "- default: {default}");
+    let _ = writeln!(out, "- default: {}", field.default_description());
     if !field.is_for_all_kinds() {
         let kinds: Vec<&str> = field.kinds.iter().map(|kind| kind.name()).collect();
         let _ = writeln!(out, "- kinds: {}; it has no effect on others", kinds.join(", "));

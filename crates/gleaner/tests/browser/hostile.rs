@@ -1,6 +1,5 @@
 //! Nothing that anybody writes becomes script: not a feed, a page, an error message, a list, nor another user.
 
-use crate::support::{new_feed, new_source};
 use gleaner::service::{NewWebhook, PostFilter, Scope, SourceSettings};
 use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
@@ -9,6 +8,7 @@ use super::driver::Browser;
 use super::payloads;
 use super::site::{Site, escaped};
 use crate::support::http::Reply;
+use crate::support::{new_feed, new_source};
 
 /// What shows that a text became more than a text: an element, a handler, a link that is script, or a run.
 const BECAME: &str = "const bad = []; if (window.ran) bad.push('it ran');\

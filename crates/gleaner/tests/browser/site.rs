@@ -1,6 +1,5 @@
 //! A dashboard to look at: a server with an engine behind it, by a clock that is set, and a small internet.
 
-use crate::support::new_feed;
 use std::sync::Arc;
 
 use gleaner::clock::Clock as _;
@@ -12,6 +11,7 @@ use tokio::task::JoinHandle;
 use super::driver::Browser;
 use crate::api::client::Api;
 use crate::support::http::{Reply, Server};
+use crate::support::new_feed;
 use crate::support::sqlite;
 
 pub(super) struct Site {

@@ -1,11 +1,11 @@
 //! A source, from the URL that is pasted to the marks of its polls.
 
-use crate::support::new_source;
 use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 
 use super::site::{Site, feed};
 use crate::support::http::Reply;
+use crate::support::new_source;
 
 #[tokio::test]
 async fn a_source_is_added_by_what_is_seen_of_it() {

@@ -11,7 +11,6 @@ pub(crate) mod server;
 mod wal;
 mod writes;
 
-use crate::support::new_feed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,7 +26,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::http::{Received, Reply, Server};
 use crate::support::log::Captured;
-use crate::support::{self, start};
+use crate::support::{self, new_feed, start};
 
 /// How many times as fast as the world's the clock is: an interval of a minute is a second.
 const SPEED: u64 = 60;

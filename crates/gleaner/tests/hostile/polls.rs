@@ -1,7 +1,6 @@
 //! Every spelling that a poll can meet: a source that was stored when more was open, a redirect of each status, the
 //! link of an article, a robots.txt. Each ends in `blocked`.
 
-use crate::support::new_feed;
 use gleaner::fetch::Outside;
 use gleaner::store::{HostKey, NewSource as Stored, SourceSettings};
 use gleaner_core::link;
@@ -13,6 +12,7 @@ use super::world::World;
 use super::{spellings, tell_refused};
 use crate::support::dns::{Answer, Dns};
 use crate::support::http::{Reply, Server};
+use crate::support::new_feed;
 use crate::support::sqlite;
 
 /// A source as it was stored before the guard was closed.

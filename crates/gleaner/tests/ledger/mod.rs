@@ -7,7 +7,6 @@
 mod publisher;
 mod write;
 
-use crate::support::new_feed;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use gleaner_core::time::Span;
 use self::publisher::{Publisher, SHAPES, Said};
 use self::write::Format;
 use crate::support::http::{Reply, Server};
-use crate::support::{Database, postgres, sqlite, start};
+use crate::support::{Database, new_feed, postgres, sqlite, start};
 
 #[tokio::test]
 async fn every_entry_is_stored_once_on_sqlite() {

@@ -1,6 +1,5 @@
 //! A small world to poll: a server that answers as told, names for it, a database, an engine and a clock.
 
-use crate::support::new_feed;
 use std::sync::Arc;
 
 use gleaner::clock::{Chance, Clock as _, ManualClock};
@@ -21,7 +20,7 @@ use crate::support::ca::Ca;
 use crate::support::dns::{self, Dns};
 use crate::support::http::{Reply, Server};
 use crate::support::log::Captured;
-use crate::support::{Database, start};
+use crate::support::{Database, new_feed, start};
 
 /// What a server does with a request.
 #[derive(Debug, Clone)]

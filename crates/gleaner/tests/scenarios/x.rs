@@ -1,6 +1,5 @@
 //! Timelines on X: whose key they are asked with, and each way in which X says no.
 
-use crate::support::new_feed;
 use gleaner::config::secret::Secret;
 use gleaner::service::SourceSettings;
 use gleaner_core::backfill::Backfill;
@@ -12,9 +11,9 @@ use serde_json::json;
 
 use super::on_both;
 use super::world::World;
-use crate::support::Database;
 use crate::support::http::Reply;
 use crate::support::x::{KEY, X};
+use crate::support::{Database, new_feed};
 
 on_both!(
     x_source_polled_with_owner_key,

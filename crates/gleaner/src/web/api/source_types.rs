@@ -208,9 +208,8 @@ fn flag(description: String) -> RefOr<Schema> {
 
 /// Schema of a field; a request may have more than a response, such as names of other programs.
 fn field_schema(field: &SourceField, is_request: bool) -> RefOr<Schema> {
-    let default = match field.default {
+    let default = match field.default_description().as_str() {
         "required" => String::new(),
-        setting if setting.starts_with("source.") => format!(" Default: as configured, `{setting}`."),
         other => format!(" Default: {other}."),
     };
     let description = format!("{}.{default}", field.description());

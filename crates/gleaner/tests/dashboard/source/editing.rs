@@ -1,12 +1,11 @@
 //! A source's form: checked, tried, saved, and not over somebody else's words.
 
-use crate::support::{new_feed, new_source};
 use gleaner::service::{SourceFields, SourceSettings};
 use gleaner_core::source::Kind;
 
 use super::{Person, Seen, on_both};
-use crate::support::Database;
 use crate::support::http::Reply;
+use crate::support::{Database, new_feed, new_source};
 
 on_both!(
     a_form_is_checked_while_nothing_is_stored,

@@ -6,9 +6,8 @@ mod looking;
 
 use super::on_both;
 use crate::api::client::Api;
-use crate::support::Database;
 use crate::support::http::{Reply, Server};
-use crate::support::new_feed;
+use crate::support::{Database, new_feed};
 
 const FEED: &str = "<rss version='2.0'><channel><title>The letter</title><item><guid>1</guid><title>One</title>\
     <link>https://a.example/1</link><description>Text one</description></item></channel></rss>";

@@ -1,7 +1,6 @@
 //! The engine, alone in its process: each source is polled while it is well, and then while it is not, with one beside
 //! it that always is.
 
-use crate::support::new_feed;
 use std::io::BufRead as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::world::World;
 use super::{Case, cases, rounds};
-use crate::support::{sqlite, until};
+use crate::support::{new_feed, sqlite, until};
 
 /// Small limits of time; those of size are the usual ones.
 const SETTINGS: [&str; 3] =

@@ -39,8 +39,8 @@ fn source(n: usize, sources: usize, rounds: usize) -> NewSource {
     NewSource {
         canonical_url: url.clone(),
         host: HostKey { name: format!("h{}.example", n / SOURCES_PER_HOST), slot: 0 },
-        next_poll_at: if is_due { round((n / every % rounds) as u64) } else { round(9000) },
-        enabled: true,
+        next_poll_at: Some(if is_due { round((n / every % rounds) as u64) } else { round(9000) }),
+        health: gleaner_core::health::Health::new(),
         settings: SourceSettings::feed(1, url),
     }
 }

@@ -41,8 +41,8 @@ fn source(n: usize) -> NewSource {
     NewSource {
         canonical_url: url.clone(),
         host: HostKey { name: host, slot: 0 },
-        next_poll_at: Time::from_millis(0),
-        enabled: true,
+        next_poll_at: Some(Time::from_millis(0)),
+        health: gleaner_core::health::Health::new(),
         settings: SourceSettings { kind, ..SourceSettings::feed(1, url) },
     }
 }

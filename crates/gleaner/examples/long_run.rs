@@ -13,8 +13,9 @@ use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, NetworkOverrides};
-use gleaner::service::{NewSource, Service};
+use gleaner::service::{Service, SourceSettings};
 use gleaner::store::{Options, PostFilter, SourceFilter, Store, open};
+use gleaner_core::backfill::Backfill;
 use gleaner_core::schedule::LONGEST_HOLD;
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
@@ -270,12 +271,12 @@ pub(crate) async fn run(store: Arc<dyn Store>, plan: Plan, progress: impl Fn(u64
     for source in 0..plan.sources {
         let address = addresses[(source / SOURCES_PER_HOST) as usize];
         let minutes = u32::try_from(INTERVAL.as_mins())?;
-        let new = NewSource {
+        let new = SourceSettings {
             interval: Interval::Minutes(minutes),
-            at_once: false,
-            ..NewSource::feed(format!("http://{address}/{source}"))
+            backfill: Backfill::All,
+            ..SourceSettings::feed(1, format!("http://{address}/{source}"))
         };
-        service.by(&actor).add(&new).await?;
+        service.by(&actor).add_spread(&new).await?;
     }
     let mut engine = engine(&store, &config, &clock, plan.seed)?;
     let end = begin() + Span::from_days(plan.days);

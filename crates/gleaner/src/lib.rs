@@ -17,6 +17,7 @@ pub mod read;
 pub mod service;
 #[cfg(feature = "simulate")]
 pub mod simulate;
+pub mod source_fields;
 pub mod store;
 mod truncate;
 pub mod vault;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each part, and the parts it must not name.
-const FORBIDDEN: [(&str, &[&str]); 13] = [
+const FORBIDDEN: [(&str, &[&str]); 14] = [
     ("fetch", &["read", "store", "engine", "service", "web", "cli", "demo"]),
     ("read", &["fetch", "store", "engine", "service", "web", "cli", "demo"]),
     ("store", &["fetch", "read", "engine", "service", "web", "cli", "demo"]),
@@ -15,6 +15,7 @@ const FORBIDDEN: [(&str, &[&str]); 13] = [
     // Only its command names the demo: no server that runs for real has anything of it.
     ("demo", &["store", "web", "cli"]),
     ("config", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
+    ("source_fields", &["config", "fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
     ("vault", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
     ("metrics", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
     ("clock", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),

@@ -38,6 +38,7 @@ mod show;
 #[cfg(feature = "simulate")]
 mod simulate;
 mod source;
+mod source_flags;
 mod table;
 mod token;
 mod try_url;
@@ -108,7 +109,7 @@ enum Command {
     Links(links::Args),
     /// Add a source
     Add(add::Args),
-    /// Change what is said about a source
+    /// Set fields of a source, or of many at once
     Edit(edit::Args),
     /// Enable sources, or end their quarantine; they are polled at once
     Enable(manage::Enable),

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use gleaner_core::source::{LONGEST_INTERVAL, LONGEST_POLL_DELAY};
 use toml::Value;
 
 use super::parse;
@@ -143,7 +144,7 @@ const fn hidden(key: &'static str, takes: Takes, secrecy: Secrecy, about: &'stat
 const DAYS: Takes = Takes::Whole(0, 36_500);
 const SOME: Takes = Takes::Whole(1, u32::MAX as u64);
 const TIMEOUT: Takes = Takes::Number(0.001, 3600.0);
-const DELAY: Takes = Takes::Number(0.0, 86_400.0);
+const DELAY: Takes = Takes::Number(0.0, (LONGEST_POLL_DELAY.as_millis() / 1000) as f64);
 const WEB_URL: Takes = Takes::Text("an http or https URL", |text| parse::web_url(text).is_some());
 const SCOPE: Takes = Takes::Word(&["host", "domain"]);
 const HOURS: Takes = Takes::Overlay("a number of hours above 0");
@@ -164,7 +165,7 @@ pub static SETTINGS: &[Setting] = &[
         "Entries published longer ago are skipped, and unprocessed articles cleaned up; 0: no limit."),
     open("source.keep_unlinked_posts_days", DAYS, Some("90"),
         "Posts that no article links to are kept for so long; 0: for ever."),
-    open("source.poll_interval_minutes", Takes::Whole(1, 525_600), Some("30"),
+    open("source.poll_interval_minutes", Takes::Whole(1, LONGEST_INTERVAL.as_mins()), Some("30"),
         "How often sources are polled that have no interval of their own."),
     open("source.duplicates", Takes::Word(&["entry", "content"]), Some("\"entry\""),
         "Which new entries are duplicates and not stored: entry: copies with the title, text and date of another; content: whatever has the text of another."),

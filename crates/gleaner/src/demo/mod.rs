@@ -10,11 +10,11 @@ mod scenario;
 mod server;
 mod text;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use gleaner_core::backfill::Backfill;
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 
@@ -26,7 +26,7 @@ use crate::clock::FastClock;
 use crate::config::secret::Secret;
 use crate::config::{Config, ConfigErrors, Flag, Inputs, Loaded};
 use crate::engine::Engine;
-use crate::service::{NewSource, Service, ServiceError};
+use crate::service::{Service, ServiceError, SourceSettings};
 
 /// A host name that no longer exists.
 const VANISHED_HOST: &str = "vanished.example";
@@ -65,21 +65,21 @@ pub async fn add_sources(service: &Service) -> Result<Vec<i64>, ServiceError> {
     let by = service.by(&actor);
     by.set_key(&actor.name, "x", &Secret::new("a-key-of-no-use-elsewhere")).await?;
     let mut ids = Vec::with_capacity(PUBLISHERS.len());
-    for (place, publisher) in PUBLISHERS.iter().enumerate().filter(|(_, publisher)| publisher.interval > 0) {
-        if !PUBLISHERS.iter().take(place).any(|other| other.collection == publisher.collection) {
-            by.create_collection(publisher.collection).await?;
+    let mut collections: HashMap<&str, i64> = HashMap::new();
+    for publisher in PUBLISHERS.iter().filter(|publisher| publisher.interval > 0) {
+        let collection = collections.entry(publisher.collection).or_default();
+        if *collection == 0 {
+            *collection = by.create_collection(publisher.collection).await?.id;
         }
-        let new = NewSource {
+        let new = SourceSettings {
+            kind: publisher.kind(),
             name: Some(publisher.name.to_owned()),
-            collection: Some(publisher.collection.to_owned()),
             interval: Interval::Minutes(publisher.interval),
             policy: publisher.policy.map(str::to_owned),
             full_content: publisher.format == Format::Teaser,
-            backfill: Backfill::None,
-            at_once: false,
-            ..NewSource::new(publisher.kind(), publisher.url())
+            ..SourceSettings::feed(*collection, publisher.url())
         };
-        ids.push(by.add(&new).await?.id);
+        ids.push(by.add_spread(&new).await?.id);
     }
     Ok(ids)
 }

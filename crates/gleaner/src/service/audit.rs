@@ -9,7 +9,6 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 use serde_json::{Map, Value, json};
 
@@ -235,30 +234,16 @@ impl Actor {
     }
 }
 
-/// What of a source an edit can change, as the log shows it.
+/// Fields of a source that an edit can change, as the log shows them.
 fn of_source(settings: &SourceSettings, edit: &SourceEdit) -> Value {
-    let interval = match settings.interval {
-        Interval::Default => Value::Null,
-        Interval::Minutes(minutes) => minutes.into(),
-        Interval::Auto => "auto".into(),
-    };
-    json!({
-        "url": log::Redacted(&settings.url).to_string(),
-        "kind": settings.kind,
-        "name": settings.name,
-        "collection_id": settings.collection_id,
-        "poll_interval_minutes": interval,
-        "poll_delay_seconds": settings.poll_delay.map(|delay| delay.as_millis() / 1000),
-        "article_selector": settings.article_selector,
-        "ignore_selector": settings.ignore_selector,
-        "full_content": settings.full_content,
-        "backfill": settings.backfill,
-        "ignore_robots": settings.ignore_robots,
-        "policy": settings.policy,
-        "duplicates": settings.duplicates,
-        "enabled": edit.health.disabled.is_none(),
-        "quarantine": edit.health.quarantine.as_ref().map(|quarantine| quarantine.reason.clone()),
-    })
+    let mut fields = settings.to_json();
+    let quarantine = edit.health.quarantine.as_ref().map(|quarantine| quarantine.reason.clone());
+    fields.extend([
+        ("url".to_owned(), log::Redacted(&settings.url).to_string().into()),
+        ("enabled".to_owned(), edit.health.disabled.is_none().into()),
+        ("quarantine".to_owned(), quarantine.into()),
+    ]);
+    Value::Object(fields)
 }
 
 /// `[before, after]` of each field that differs.

@@ -109,7 +109,7 @@ pub(super) fn is_disabled(id: i64) -> ServiceError {
 }
 
 /// A reason that people can read.
-fn checked_reason(reason: &str) -> Result<&str, ServiceError> {
+pub(super) fn checked_reason(reason: &str) -> Result<&str, ServiceError> {
     let reason = reason.trim();
     let fits = (1..=500).contains(&reason.chars().count()) && !reason.contains('\0');
     if fits { Ok(reason) } else { Err(ServiceError::invalid("reason", "a reason has 1 to 500 characters")) }

@@ -65,8 +65,8 @@ pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, GoesBy, Host,
     HostOrder, Key, Listed, NewArticle, NewAudit, NewEvent, Place, Poll, PollPages, Post, PostFilter,
-    Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Text, Token,
-    TokenKind, Turn, User, WaitingPage, Webhook, Worker,
+    Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, SourceSettings, StoreError, Stream,
+    Text, Token, TokenKind, Turn, User, WaitingPage, Webhook, Worker,
 };
 pub use access::{Granted, LoggedIn, Login};
 pub use actor::{Actor, Scope};
@@ -101,7 +101,7 @@ pub use preview::{
 pub use proxy_sign_in::ProxySession;
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
-pub use sources::{Added, NewSource, SameUrl};
+pub use sources::{Added, SameUrl};
 pub use step_up::Proof;
 pub use stream::{Resent, StreamNow};
 pub use webhooks::{NewWebhook, WebhookEdit};

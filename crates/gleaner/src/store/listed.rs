@@ -11,7 +11,8 @@ use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Source;
-use super::packed::{elsewhere, flag, health, suspected};
+use super::packed::{elsewhere, health, suspected};
+use crate::source_fields::StoredValue;
 
 /// What is done with each source of a list, in turn.
 pub type Show<'s> = &'s mut (dyn FnMut(Listed<'_>) + Send);
@@ -41,7 +42,7 @@ pub struct Listed<'a> {
     /// What of a website always changes and is left out.
     pub ignore_selector: Option<Text<'a>>,
     /// Whether each new entry's page is fetched.
-    #[serde(deserialize_with = "flag")]
+    #[serde(deserialize_with = "StoredValue::decode")]
     pub full_content: bool,
     /// Existing entries that the first poll stores.
     pub backfill: Backfill,

@@ -17,7 +17,6 @@ mod problem;
 mod proxy_user;
 mod repeat;
 mod serve;
-mod written;
 
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ fn a_list_is_imported_and_told_line_by_line(site: &Site) {
     let run = site.run(&["import", "list.opml"]);
     assert_eq!(
         (run.code, run.err.as_str()),
-        (1, "error: 2 could not be imported, as told line by line; the rest was\n")
+        (1, "error: 2 could not be imported, see the lines above; the others were\n")
     );
     insta::assert_snapshot!("imported", run.out);
     let again = site.run_with(&["import", "-", "--json"], LIST);

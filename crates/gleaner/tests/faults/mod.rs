@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use gleaner::clock::{Clock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
-use gleaner::service::{NewSource, Service};
+use gleaner::service::Service;
 use gleaner::store::{Options, PostFilter, SourceFilter, Store, open};
 use gleaner_core::time::{Span, Time};
 use tokio::sync::watch;
@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::http::{Received, Reply, Server};
 use crate::support::log::Captured;
-use crate::support::{self, start};
+use crate::support::{self, new_feed, start};
 
 /// How many times as fast as the world's the clock is: an interval of a minute is a second.
 const SPEED: u64 = 60;
@@ -207,7 +207,7 @@ impl Site {
         let service = Arc::clone(&site.running().service);
         let actor = service.local().await.unwrap();
         for url in site.farm.urls() {
-            service.by(&actor).add(&NewSource::feed(&url)).await.unwrap();
+            service.by(&actor).add(&new_feed(&url)).await.unwrap();
         }
         site.publishes(2).await;
         site

@@ -2,7 +2,6 @@
 //! link of an article, a robots.txt. Each ends in `blocked`.
 
 use gleaner::fetch::NetworkOverrides;
-use gleaner::service::NewSource;
 use gleaner::store::{HostKey, NewSource as Stored, SourceSettings};
 use gleaner_core::link;
 use gleaner_core::source::Kind;
@@ -13,6 +12,7 @@ use super::world::World;
 use super::{spellings, tell_refused};
 use crate::support::dns::{Answer, Dns};
 use crate::support::http::{Reply, Server};
+use crate::support::new_feed;
 use crate::support::sqlite;
 
 /// A source as it was stored before the guard was closed.
@@ -20,8 +20,8 @@ fn stored(url: &str, kind: Kind, now: gleaner_core::time::Time) -> Stored {
     Stored {
         canonical_url: link::canonical(url),
         host: HostKey { name: link::host(url).unwrap_or_default(), slot: 0 },
-        next_poll_at: now,
-        enabled: true,
+        next_poll_at: Some(now),
+        health: gleaner_core::health::Health::new(),
         settings: SourceSettings { kind, ..SourceSettings::feed(1, url.to_owned()) },
     }
 }
@@ -166,12 +166,12 @@ async fn no_article_is_read_inside() {
     let mut world =
         World::new(sqlite().await, &["source.max_articles_per_poll=5000"], &NetworkOverrides::default())
             .await;
-    let watchlist = NewSource {
+    let watchlist = SourceSettings {
         kind: Kind::Watchlist,
         article_selector: Some("a.x".to_owned()),
-        ..NewSource::feed(server.url("/index"))
+        ..new_feed(server.url("/index"))
     };
-    let feed = NewSource { full_content: true, ..NewSource::feed(server.url("/feed")) };
+    let feed = SourceSettings { full_content: true, ..new_feed(server.url("/feed")) };
     let watchlist = world.by().add(&watchlist).await.unwrap().id;
     let feed = world.by().add(&feed).await.unwrap().id;
     world.poll_due().await;
@@ -221,7 +221,7 @@ async fn no_robots_txt_is_read_inside() {
     for number in 0..count {
         let host = format!("h{number}.test");
         dns.set(&host, Answer::ip("127.1.0.1"));
-        let source = NewSource { kind: Kind::Website, ..NewSource::feed(server.url_of(&host, "/")) };
+        let source = SourceSettings { kind: Kind::Website, ..new_feed(server.url_of(&host, "/")) };
         ids.push(world.by().add(&source).await.unwrap().id);
     }
     world.poll_due().await;

@@ -15,7 +15,7 @@ use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, NetworkOverrides};
-use gleaner::service::{NewSource, Service};
+use gleaner::service::{Service, SourceSettings};
 use gleaner::store::PostFilter;
 use gleaner_core::source::Interval;
 use gleaner_core::time::Span;
@@ -23,7 +23,7 @@ use gleaner_core::time::Span;
 use self::publisher::{Publisher, SHAPES, Said};
 use self::write::Format;
 use crate::support::http::{Reply, Server};
-use crate::support::{Database, postgres, sqlite, start};
+use crate::support::{Database, new_feed, postgres, sqlite, start};
 
 #[tokio::test]
 async fn every_entry_is_stored_once_on_sqlite() {
@@ -93,7 +93,7 @@ async fn run(db: Database, editions: u32) {
         for format in Format::ALL {
             let path = format!("/{place}.{}", format.name());
             let seed = (place * Format::ALL.len() + feeds.len()) as u64;
-            let new = NewSource { interval: Interval::Minutes(60), ..NewSource::feed(server.url(&path)) };
+            let new = SourceSettings { interval: Interval::Minutes(60), ..new_feed(server.url(&path)) };
             let id = service.by(&actor).add(&new).await.unwrap().id;
             let name = format!("{name} ({})", format.name());
             feeds.push(Polled { name, path, format, publisher: Publisher::new(shape, seed), id });

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use gleaner::read::{Document, Page, ReadOptions};
-use gleaner::service::NewSource;
+use gleaner::service::SourceSettings;
 use gleaner_core::classify::Fault;
 use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
@@ -176,8 +176,9 @@ async fn one_host_is_polled_sequentially_with_delay(db: Database) {
             let reply = Answer::feed(&["one"]).reply();
             // Long enough that a second request at once would be seen.
             world.reply(&path, reply.after(Duration::from_millis(20)));
-            let change =
-                |new: &mut NewSource| (new.kind, new.poll_delay, new.ignore_robots) = (kind, delay, true);
+            let change = |new: &mut SourceSettings| {
+                (new.kind, new.poll_delay, new.ignore_robots) = (kind, delay, true)
+            };
             world.add_with(host, &path, change).await;
         }
     }
@@ -233,7 +234,8 @@ async fn startup_jitter_spreads_first_polls(db: Database) {
     let mut world = World::new(db, &["source.poll_interval_minutes=60"]).await;
     let mut first: Vec<Time> = Vec::new();
     for n in 0..1000 {
-        let id = world.add_with(&format!("h{n}.test"), "/feed", |new| new.at_once = false).await;
+        let new = SourceSettings::feed(1, format!("https://h{n}.test/feed"));
+        let id = world.service().add_spread(&new).await.unwrap().id;
         let source = world.source(id).await;
         assert_eq!(source.health.last_polled_at, None);
         first.push(source.next_poll_at.unwrap());

@@ -7,7 +7,7 @@ use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
 use gleaner::fetch::{Fetcher, NetworkOverrides};
 use gleaner::metrics::Metrics;
-use gleaner::service::{Actor, By, NewSource, Service};
+use gleaner::service::{Actor, By, Service, SourceSettings};
 use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
 use gleaner_core::backfill::Backfill;
 use gleaner_core::time::{Span, Time};
@@ -20,7 +20,7 @@ use crate::support::ca::Ca;
 use crate::support::dns::{self, Dns};
 use crate::support::http::{Reply, Server};
 use crate::support::log::Captured;
-use crate::support::{Database, start};
+use crate::support::{Database, new_feed, start};
 
 /// What a server does with a request.
 #[derive(Debug, Clone)]
@@ -236,26 +236,25 @@ impl World {
         &mut self,
         host: &str,
         path: &str,
-        change: impl FnOnce(&mut NewSource),
+        change: impl FnOnce(&mut SourceSettings),
     ) -> i64 {
         self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));
-        let mut new =
-            NewSource { backfill: Backfill::None, ..NewSource::feed(self.server.url_of(host, path)) };
+        let mut new = SourceSettings { backfill: Backfill::None, ..new_feed(self.server.url_of(host, path)) };
         change(&mut new);
         for sibling in 0..self.db.siblings {
             let url = self.server.url_of(host, &sibling_path(path, sibling)).to_string();
-            self.service().add(&NewSource { url, ..new.clone() }).await.unwrap();
+            self.service().add(&SourceSettings { url, ..new.clone() }).await.unwrap();
         }
         self.service().add(&new).await.unwrap().id
     }
 
     /// Adds a feed that the server knows nothing of.
-    pub(super) async fn add_url(&mut self, url: &str, change: impl FnOnce(&mut NewSource)) -> i64 {
+    pub(super) async fn add_url(&mut self, url: &str, change: impl FnOnce(&mut SourceSettings)) -> i64 {
         let host = gleaner_core::link::host(url).unwrap();
         if host.ends_with(".test") {
             self.dns.set(&host, dns::Answer::Ips(vec![self.server.address().ip()]));
         }
-        let mut new = NewSource::feed(url);
+        let mut new = new_feed(url);
         change(&mut new);
         self.service().add(&new).await.unwrap().id
     }
@@ -274,7 +273,7 @@ impl World {
     pub(super) async fn add_refused(&mut self, host: &str) -> i64 {
         self.dns.set(host, dns::Answer::Ips(vec![std::net::Ipv4Addr::new(127, 9, 9, 9).into()]));
         let url = self.server.url_of(host, "/feed");
-        self.service().add(&NewSource::feed(url)).await.unwrap().id
+        self.service().add(&new_feed(url)).await.unwrap().id
     }
 
     /// The name leads to the server.

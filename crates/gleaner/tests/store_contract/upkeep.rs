@@ -35,7 +35,7 @@ async fn a_jump_of_the_clock_is_spread(db: Database) {
     let mut sources: Vec<NewSource> = (0..200).map(|n| feed(&format!("h{n}.example"), "feed")).collect();
     // A third is overdue, a third in order, and a third was written by a clock that ran years ahead.
     for (n, source) in sources.iter_mut().enumerate() {
-        source.next_poll_at = start() + [minutes(0), minutes(500), Span::from_days(4000)][n % 3];
+        source.next_poll_at = Some(start() + [minutes(0), minutes(500), Span::from_days(4000)][n % 3]);
     }
     add(&db, &sources).await;
     let ahead = ClaimRequest { hosts: 1, slow_hosts: 1, lease: Span::from_days(4000), ..request(start()) };
@@ -74,7 +74,7 @@ async fn a_jump_of_the_clock_is_spread(db: Database) {
 
 async fn a_clock_that_is_set_back_leaves_nobody_waiting(db: Database) {
     let polled = feed("a.example", "polled");
-    let waiting = NewSource { next_poll_at: start() + minutes(90), ..feed("b.example", "waiting") };
+    let waiting = NewSource { next_poll_at: Some(start() + minutes(90)), ..feed("b.example", "waiting") };
     let ids = add(&db, &[polled, waiting]).await;
     poll_once(&db, start(), |_| ()).await;
     // A day later it is the day before.

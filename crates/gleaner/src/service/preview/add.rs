@@ -1,10 +1,12 @@
 //! Adding what a URL turns out to be: the feed itself, or the feed that a page names.
 
 use gleaner_core::backfill::Backfill;
+use gleaner_core::link;
 use gleaner_core::source::Kind;
 
 use super::{Candidate, Preview};
 use crate::service::{By, Checks, Scope, ServiceError, Source, SourceFields};
+use crate::source_fields::LONGEST_TEXT;
 
 impl By<'_> {
     /// Previews a URL and adds what it is: a feed, with its title, or the one feed that a page names. A page that names several is
@@ -20,7 +22,9 @@ impl By<'_> {
             (Some(url), Kind::Feed) if !checks.has("kind") => url.clone(),
             _ => return Ok((self.create_source(&fields, checks).await?, None)),
         };
-        let (fields, note) = match self.preview_url(&url, fields.backfill.unwrap_or(Backfill::All)).await {
+        let (backfill, credential) =
+            (fields.backfill.unwrap_or(Backfill::All), fields.credential.clone().flatten());
+        let (fields, note) = match self.preview_with(&url, backfill, credential).await {
             Ok(preview) => found(fields, &url, preview)?,
             Err(ServiceError::Unreachable { url, why }) => {
                 let note = format!("it cannot be read now ({why}); polls will keep trying");
@@ -30,6 +34,16 @@ impl By<'_> {
         };
         Ok((self.create_source(&fields, checks).await?, note))
     }
+}
+
+/// A feed's title as a name: no longer than a name may be, and of characters that every database holds.
+fn as_name(title: &str) -> String {
+    title.chars().filter(|c| *c != '\0').take(LONGEST_TEXT).collect()
+}
+
+/// Scheme, host and port.
+fn origin(url: &str) -> Option<String> {
+    link::source_url(url).ok().map(|url| url.origin().ascii_serialization())
 }
 
 /// The fields of the feed that was found, and what could not be learned about it.
@@ -44,8 +58,19 @@ fn found(
     let feeds: Vec<Candidate> =
         preview.candidates().filter(|one| one.kind == Kind::Feed && !one.is_comments).collect();
     match &feeds[..] {
+        // The credential was given for the page's origin, and a page must not direct it to another.
+        [feed]
+            if fields.credential.as_ref().is_some_and(Option::is_some)
+                && origin(&feed.url) != origin(url) =>
+        {
+            let feed = &feed.url;
+            let message =
+                format!("{url} names the feed {feed}, which is not of the same origin; add that URL itself");
+            Err(ServiceError::invalid("credential", message))
+        }
         [feed] => {
-            let name = fields.name.clone().or(Some(feed.title.clone()));
+            let title = feed.title.as_deref().map(as_name);
+            let name = fields.name.clone().or_else(|| title.map(Some));
             let note = (!feed.is_read).then(|| feed.notes.join("; ")).filter(|note| !note.is_empty());
             Ok((SourceFields { url: Some(feed.url.clone()), name, ..fields }, note))
         }

@@ -129,7 +129,8 @@ impl DocumentPreview {
 
     fn index(&self, fetched: &Fetched, url: &str, settings: &SourceSettings) -> Result<Candidate, Fault> {
         let document = read::watchlist::read(&fetched.page(), &rules(settings))?;
-        let title = read::website::read(&fetched.page(), &ReadOptions::default()).ok().and_then(|page| page.title);
+        let title =
+            read::website::read(&fetched.page(), &ReadOptions::default()).ok().and_then(|page| page.title);
         let mut candidate =
             self.candidate(Kind::Watchlist, fetched, url, Document { title, ..document }, settings);
         let limit = self.config.source.max_articles_per_poll as usize;

@@ -148,7 +148,9 @@ pub async fn preview_url(config: &Config, text: &str, backfill: Backfill) -> Res
         return Err(ServiceError::invalid("url", format!("{text}: {why}")));
     }
     let fetcher = Fetcher::new(&config.fetch, &NetworkOverrides::default())?;
-    Previewer { config, fetcher: &fetcher, now: SystemClock.now(), backfill }.preview(text).await
+    Previewer { config, fetcher: &fetcher, now: SystemClock.now(), backfill, credential: None }
+        .preview(text)
+        .await
 }
 
 /// Fetches a URL and says what it could be.
@@ -157,14 +159,17 @@ struct Previewer<'a> {
     fetcher: &'a Fetcher,
     now: Time,
     backfill: Backfill,
+    /// Sent to the origin of the previewed URL only.
+    credential: Option<Credential>,
 }
 
 impl Previewer<'_> {
     /// Previews what somebody pasted: a feed, a page that names feeds, an index page or a page.
     async fn preview(&self, text: &str) -> Result<Preview, ServiceError> {
         let url = link::source_url(&with_scheme(text.trim()))?;
-        let fetched = self.fetch(&url, read::feed::ACCEPT, None).await;
+        let fetched = self.fetch(&url, read::feed::ACCEPT, self.credential.clone()).await;
         let fetched = fetched.map_err(|failed| failed_to_fetch(&url, failed))?;
+        let origin = url.origin();
         // A feed is made for programs; a page may refuse them.
         let refused = self.fetcher.check_robots(&fetched.url, self.now).await.err();
         let redirected = (link::canonical(fetched.url.as_str()) != link::canonical(url.as_str()))
@@ -173,7 +178,9 @@ impl Previewer<'_> {
         let candidates = run_blocking(move || document.candidates(&fetched, &url)).await??;
         let mut candidates = candidates.into_iter();
         let best = match candidates.next() {
-            Some(best) if best.kind == Kind::Feed && !best.is_read => self.read_named_feed(best).await,
+            Some(best) if best.kind == Kind::Feed && !best.is_read => {
+                self.read_named_feed(best, &origin).await
+            }
             Some(best) => best,
             None => return Err(ServiceError::Unreadable { url: text.to_owned(), why: NOTHING.to_owned() }),
         };
@@ -200,7 +207,7 @@ impl Previewer<'_> {
     }
 
     /// Reads the feed that a page names; where that fails, a note says why.
-    async fn read_named_feed(&self, candidate: Candidate) -> Candidate {
+    async fn read_named_feed(&self, candidate: Candidate, origin: &url::Origin) -> Candidate {
         let unread = |why: String, mut candidate: Candidate| {
             candidate.notes.push(format!("it cannot be read now ({why}); polls will keep trying"));
             candidate
@@ -209,7 +216,9 @@ impl Previewer<'_> {
             Ok(url) => url,
             Err(error) => return unread(error.to_string(), candidate),
         };
-        let fetched = match timeout(NAMED_FEED_TIMEOUT, self.fetch(&url, read::feed::ACCEPT, None)).await {
+        let credential = self.credential.clone().filter(|_| url.origin() == *origin);
+        let fetch = self.fetch(&url, read::feed::ACCEPT, credential);
+        let fetched = match timeout(NAMED_FEED_TIMEOUT, fetch).await {
             Ok(Ok(fetched)) => fetched,
             Ok(Err(failed)) => return unread(Failure::from(failed).message, candidate),
             Err(_) => {
@@ -234,14 +243,28 @@ const NOTHING: &str = "it is neither a feed nor a page with text, and names no f
 impl By<'_> {
     /// Previews a URL or a timeline on X. What cannot be fetched now is an error here; the Add page offers it all the same.
     pub async fn preview_url(&self, text: &str, backfill: Backfill) -> Result<Preview, ServiceError> {
+        self.preview_with(text, backfill, None).await
+    }
+
+    async fn preview_with(
+        &self,
+        text: &str,
+        backfill: Backfill,
+        credential: Option<Credential>,
+    ) -> Result<Preview, ServiceError> {
         // It makes this machine send requests, which reading does not allow.
         self.actor.must(Scope::Write)?;
         if let Ok(url) = timeline_url(text.trim()) {
             return self.preview_timeline(&url).await;
         }
         let fetcher = self.fetcher()?;
-        let previewer =
-            Previewer { config: &self.config, fetcher: &fetcher, now: self.clock.now(), backfill };
+        let previewer = Previewer {
+            config: &self.config,
+            fetcher: &fetcher,
+            now: self.clock.now(),
+            backfill,
+            credential,
+        };
         previewer.preview(text).await
     }
 
@@ -255,7 +278,8 @@ impl By<'_> {
     ) -> Result<Candidate, ServiceError> {
         self.actor.must(Scope::Write)?;
         let source = self.visible_source(id).await?;
-        let settings = self.lay(fields, &source.settings, &self.visible_collections().await?, &mut checks)?;
+        let settings =
+            self.apply_fields(fields, &source.settings, &self.visible_collections().await?, &mut checks)?;
         checks.done()?;
         if settings.kind == Kind::X {
             let notes = vec![TIMELINE.to_owned()];
@@ -275,7 +299,8 @@ impl By<'_> {
         let credential = credential_of(&self.vault, &source)
             .map_err(|fault| ServiceError::invalid("credential", fault.to_string()))?;
         let backfill = source.settings.backfill;
-        let previewer = Previewer { config: &self.config, fetcher: &fetcher, now, backfill };
+        let previewer =
+            Previewer { config: &self.config, fetcher: &fetcher, now, backfill, credential: None };
         let fetched = previewer.fetch(&url, accept, credential).await;
         let fetched = fetched.map_err(|failed| failed_to_fetch(&url, failed))?;
         let known = self.store.known(&[id]).await?.remove(&id).unwrap_or_default();

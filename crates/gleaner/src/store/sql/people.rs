@@ -10,7 +10,8 @@ use crate::store::{
     Collection, CollectionEdit, NewAudit, OidcAccount, PasswordChange, People, Result, StoreError, User,
 };
 
-const USER: &str = "id, name, password_hash, password_set_at, is_admin, oidc_issuer, oidc_subject, created_at";
+const USER: &str =
+    "id, name, password_hash, password_set_at, is_admin, oidc_issuer, oidc_subject, created_at";
 
 #[async_trait]
 impl People for Sql {

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::source_types::{Fields, SameUrlResponse, Shown};
+use super::source_types::{SameUrlResponse, SourceEditRequest, SourceResponse};
 use super::sources::also_in;
 use crate::service::{Backfill, Checks, Preview, SourceFields};
 use crate::web::auth::As;
@@ -34,7 +34,7 @@ const fn yes() -> bool {
 
 #[derive(Serialize, ToSchema)]
 struct Found {
-    source: Shown<'static>,
+    source: SourceResponse,
     /// What could not be found out about it, though it was added.
     note: Option<String>,
     /// Sources with the same URL in other collections.
@@ -53,7 +53,7 @@ async fn preview(whoever: As, Json(request): Json<PreviewRequest>) -> Result<Jso
 }
 
 /// Preview a URL and add what it is: the feed itself, by its title, or the feed that a page names. It is polled at once.
-#[utoipa::path(post, path = "/sources/find", tag = "sources", request_body = Fields, responses(
+#[utoipa::path(post, path = "/sources/find", tag = "sources", request_body = SourceEditRequest, responses(
     (status = 201, body = Found),
     (status = 409, description = "The collection has that URL already; `id` says under which id"),
     (status = 422, description = "Not valid, or a page that names several feeds, which `detail` lists, or none"),

@@ -184,7 +184,7 @@ pub(super) async fn page(
 
 /// What the form to log in says.
 #[derive(Deserialize)]
-pub(super) struct Given {
+pub(super) struct FormInput {
     code: Option<String>,
     name: Option<String>,
     password: Option<String>,
@@ -196,12 +196,12 @@ pub(super) async fn log_in(
     State(web): State<Web>,
     client: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
-    Form(given): Form<Given>,
+    Form(given): Form<FormInput>,
 ) -> Response {
     if !of_our_own(&web, &headers) {
         return Oops::foreign().into_response();
     }
-    let Given { code, name, password, next } = given;
+    let FormInput { code, name, password, next } = given;
     let (next, name) = (inside(next), name.unwrap_or_default());
     let login = match &code {
         Some(code) => Login::Link(Secret::new(code.clone())),

@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use gleaner::fetch::NetworkOverrides;
-use gleaner::service::NewSource;
+use gleaner::service::SourceSettings;
 use gleaner::store::{Poll, Source};
 use gleaner_core::time::Span;
 use serde_json::{Value, json};
 
 use super::super::world::World;
 use super::{Case, cases, rounds};
-use crate::support::{sqlite, until};
+use crate::support::{new_feed, sqlite, until};
 
 /// Small limits of time; those of size are the usual ones.
 const SETTINGS: [&str; 3] =
@@ -46,7 +46,7 @@ pub(super) async fn run(places: &str) {
         ..NetworkOverrides::default()
     };
     let mut world = World::new(sqlite().await, &SETTINGS, &network_overrides).await;
-    let beside = world.by().add(&NewSource::feed(text(&places["beside"]))).await.unwrap().id;
+    let beside = world.by().add(&new_feed(text(&places["beside"]))).await.unwrap().id;
     world.poll_due().await;
     let cases = cases();
     let urls: Vec<String> = places["urls"].as_array().unwrap().iter().map(text).collect();
@@ -70,7 +70,7 @@ struct Cost {
 async fn run_round(world: &mut World, round: &[usize], cases: &[Case], urls: &[String], beside: i64) -> Cost {
     let mut sources = Vec::new();
     for number in round {
-        let new = NewSource { kind: cases[*number].kind, ..NewSource::feed(urls[*number].clone()) };
+        let new = SourceSettings { kind: cases[*number].kind, ..new_feed(urls[*number].clone()) };
         sources.push((*number, world.by().add(&new).await.unwrap().id));
     }
     world.poll_due().await;

@@ -7,7 +7,7 @@ use gleaner_core::time::Time;
 use super::Parts;
 use crate::config::secret::Secret;
 use crate::service::{ServiceError, TokenKind};
-use crate::web::dashboard::given::Given;
+use crate::web::dashboard::form_input::FormInput;
 use crate::web::dashboard::session::{go, keep_device};
 use crate::web::dashboard::words::count;
 use crate::web::dashboard::{Oops, Page, Shell, Visit};
@@ -19,7 +19,7 @@ struct AccountPage {
     parts: Parts,
     has_password: bool,
     sessions: Vec<Session>,
-    given: Given,
+    given: FormInput,
     /// The provider that one can sign in at, where there is one.
     oidc_issuer: Option<String>,
     oidc_connected: bool,
@@ -35,10 +35,10 @@ struct Session {
 }
 
 pub(super) async fn page(visit: Visit) -> Result<Response, Oops> {
-    show(&visit, Given::default()).await
+    show(&visit, FormInput::default()).await
 }
 
-async fn show(visit: &Visit, given: Given) -> Result<Response, Oops> {
+async fn show(visit: &Visit, given: FormInput) -> Result<Response, Oops> {
     let by = visit.by();
     let me = by.users().await?.into_iter().find(|user| user.id == visit.actor.user_id);
     let sessions = by.tokens(TokenKind::Session).await?;
@@ -67,7 +67,7 @@ async fn show(visit: &Visit, given: Given) -> Result<Response, Oops> {
     Ok((page.given.status(), Page(page)).into_response())
 }
 
-pub(super) async fn set_password(visit: Visit, mut given: Given) -> Result<Response, Oops> {
+pub(super) async fn set_password(visit: Visit, mut given: FormInput) -> Result<Response, Oops> {
     let secrets = ["current_password", "password", "again"];
     if given.get("password") != given.get("again") {
         given.note("again", "the two are not the same; type both once more");
@@ -92,7 +92,7 @@ pub(super) async fn disconnect_oidc(visit: Visit) -> Result<Response, Oops> {
 }
 
 /// Ends one session, or all but this one.
-pub(super) async fn log_out(visit: Visit, given: Given) -> Result<Response, Oops> {
+pub(super) async fn log_out(visit: Visit, given: FormInput) -> Result<Response, Oops> {
     if let Some(name) = given.some("name") {
         if !visit.by().revoke_token(TokenKind::Session, name).await? {
             return Err(ServiceError::missing("session", name).into());

@@ -1,20 +1,21 @@
-//! What is to be done to which sources, as a form carries it from one request to the next: what is left to do, and what
-//! would take back what was done.
+//! Bulk actions with their sources, as a form carries them from one request to the next: what is left to do, and what
+//! undoes what was done.
 //!
-//! A form may come from anybody who is logged in: what it says is read with bounds.
+//! A form is untrusted input: its size is limited, and the service checks its fields.
 
+use crate::hex;
 use crate::service::BulkAction;
 
-/// How many sources a form names at most.
-const MOST: usize = 200_000;
-/// How long such a text gets; a form has room for two.
-const LONGEST: usize = 400_000;
+/// Maximum number of sources in a form.
+const MAX_SOURCES: usize = 200_000;
+/// Maximum length of such a text; a form has room for two.
+const MAX_LENGTH: usize = 400_000;
 
-/// Actions, each with the sources that it is done to.
+/// Actions, each with its sources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Plan(Vec<(BulkAction, Vec<i64>)>);
+pub(super) struct BulkPlan(Vec<(BulkAction, Vec<i64>)>);
 
-impl Plan {
+impl BulkPlan {
     pub(super) fn of(action: BulkAction, ids: Vec<i64>) -> Self {
         if ids.is_empty() { Self::default() } else { Self(vec![(action, ids)]) }
     }
@@ -23,9 +24,9 @@ impl Plan {
         self.0.is_empty()
     }
 
-    /// The first action, by which all of it is called.
-    pub(super) fn action(&self) -> Option<BulkAction> {
-        self.0.first().map(|(action, _)| *action)
+    /// The first action, which stands for the whole plan in messages.
+    pub(super) fn action(&self) -> Option<&BulkAction> {
+        self.0.first().map(|(action, _)| action)
     }
 
     pub(super) fn push(&mut self, action: BulkAction, id: i64) {
@@ -35,62 +36,53 @@ impl Plan {
         }
     }
 
-    /// Takes the next of it out, so many sources at most.
+    /// Removes and returns the next sources, at most that many.
     pub(super) fn take(&mut self, most: usize) -> Option<(BulkAction, Vec<i64>)> {
         let (action, ids) = self.0.first_mut()?;
         let rest = ids.split_off(most.min(ids.len()));
-        let taken = (*action, std::mem::replace(ids, rest));
+        let taken = (action.clone(), std::mem::replace(ids, rest));
         self.0.retain(|(_, ids)| !ids.is_empty());
         Some(taken)
     }
 
-    /// As a form carries it, in characters that forms leave alone; none: it is too long to be carried.
+    /// As a form carries it, in characters that need no encoding; none: it is too long.
     pub(super) fn to_text(&self) -> Option<String> {
-        let steps = self.0.iter().map(|(action, ids)| format!("{}*{}", name(*action), ranges(ids)));
-        Some(steps.collect::<Vec<_>>().join("_")).filter(|text| text.len() <= LONGEST)
+        let steps = self.0.iter().map(|(action, ids)| format!("{}*{}", action_text(action), ranges(ids)));
+        Some(steps.collect::<Vec<_>>().join("_")).filter(|text| text.len() <= MAX_LENGTH)
     }
 
-    /// From a form; none: nobody of ours has written that.
+    /// From a form; none: it was not written by [`Self::to_text`].
     pub(super) fn from_text(text: &str) -> Option<Self> {
         let mut plan = Self::default();
-        let mut room = MOST;
+        let mut room = MAX_SOURCES;
         for step in text.split('_').filter(|step| !step.is_empty()) {
             let (action, ids) = step.rsplit_once('*')?;
             let ids = read_ranges(ids, &mut room)?;
-            plan.0.push((read_name(action)?, ids));
+            plan.0.push((read_action(action)?, ids));
         }
         Some(plan)
     }
 }
 
-fn name(action: BulkAction) -> String {
+/// The name of an action, with its fields as JSON in hexadecimal digits.
+fn action_text(action: &BulkAction) -> String {
     match action {
-        BulkAction::Enable => "enable".to_owned(),
-        BulkAction::Disable => "disable".to_owned(),
-        BulkAction::Reinstate => "reinstate".to_owned(),
-        BulkAction::Poll => "poll".to_owned(),
-        BulkAction::Delete => "delete".to_owned(),
-        BulkAction::Move(id) => format!("move*{id}"),
+        BulkAction::Edit(fields) => {
+            let json = serde_json::to_vec(fields).unwrap_or_default();
+            format!("{}*{}", action.name(), hex::encode(&json))
+        }
+        other => other.name().to_owned(),
     }
 }
 
-fn read_name(text: &str) -> Option<BulkAction> {
-    match text.split_once('*').unwrap_or((text, "")) {
-        ("move", id) => id.parse().ok().map(BulkAction::Move),
-        (action, "") => read_action(action),
-        _ => None,
-    }
-}
-
-/// An action by its name, but for those that need to know where to.
-pub(super) fn read_action(name: &str) -> Option<BulkAction> {
-    match name {
-        "enable" => Some(BulkAction::Enable),
-        "disable" => Some(BulkAction::Disable),
-        "reinstate" => Some(BulkAction::Reinstate),
-        "poll" => Some(BulkAction::Poll),
-        "delete" => Some(BulkAction::Delete),
-        _ => None,
+fn read_action(text: &str) -> Option<BulkAction> {
+    match text.split_once('*') {
+        Some(("edit", fields)) => {
+            let fields = hex::decode(fields)?;
+            serde_json::from_slice(&fields).ok().map(BulkAction::Edit)
+        }
+        Some(_) => None,
+        None => BulkAction::from_name(text),
     }
 }
 
@@ -125,17 +117,17 @@ mod tests {
 
     #[test]
     fn a_plan_comes_back_from_its_text() {
-        let mut plan = Plan::of(BulkAction::Disable, vec![3, 1, 2, 9]);
-        plan.push(BulkAction::Move(7), 5);
-        plan.push(BulkAction::Move(7), 6);
+        let mut plan = BulkPlan::of(BulkAction::Disable, vec![3, 1, 2, 9]);
+        plan.push(BulkAction::move_to(7), 5);
+        plan.push(BulkAction::move_to(7), 6);
         let text = plan.to_text().unwrap();
-        assert_eq!(text, "disable*1-3.9_move*7*5-6");
-        let mut read = Plan::from_text(&text).unwrap();
+        assert_eq!(text, "disable*1-3.9_edit*7b22636f6c6c656374696f6e5f6964223a377d*5-6");
+        let mut read = BulkPlan::from_text(&text).unwrap();
         assert_eq!(read.take(3), Some((BulkAction::Disable, vec![1, 2, 3])));
         assert_eq!(read.take(3), Some((BulkAction::Disable, vec![9])));
-        assert_eq!(read.take(3), Some((BulkAction::Move(7), vec![5, 6])));
+        assert_eq!(read.take(3), Some((BulkAction::move_to(7), vec![5, 6])));
         assert_eq!((read.take(3), read.is_empty()), (None, true));
-        assert_eq!(Plan::from_text(""), Some(Plan::default()));
+        assert_eq!(BulkPlan::from_text(""), Some(BulkPlan::default()));
     }
 
     #[test]
@@ -149,10 +141,13 @@ mod tests {
             "disable*9-1",
             "move*1",
             "disable*3*1",
+            "edit*1",
+            "edit*zz*1",
+            "edit*7b*1",
             "disable*-9223372036854775808-9223372036854775807",
             "poll*1-150000.1-150000",
         ] {
-            assert_eq!(Plan::from_text(text), None, "{text}");
+            assert_eq!(BulkPlan::from_text(text), None, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a form says, kept with what is wrong with it, so that nobody types it twice.
+//! Input of a form, kept with what is wrong with it, so that nobody types it twice.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -10,48 +10,48 @@ use super::Oops;
 use crate::service::{ServiceError, StoreError, Wrong};
 use crate::web::{Problem, Web};
 
-/// What a form says. An empty one is a form that nobody has filled in yet.
+/// Input of a form; empty: not filled in yet.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct FormInput {
     fields: Vec<(String, String)>,
     wrong: Vec<Wrong>,
-    /// Why nothing was done, where it is no field's fault.
+    /// Why nothing was done, where no field is the reason.
     refused: Option<String>,
 }
 
-impl Given {
-    /// A form that says this already.
+impl FormInput {
+    /// A form that is filled in already.
     pub(super) fn of<const N: usize>(fields: [(&str, String); N]) -> Self {
         let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         Self { fields, ..Self::default() }
     }
 
-    /// What was said in a field; nothing where it is absent.
+    /// Value of a field; empty where it is absent.
     pub(super) fn get(&self, name: &str) -> &str {
         self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value)
     }
 
-    /// All that was said in a field that may be there several times.
+    /// All values of a field that may occur several times.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.fields.iter().filter(move |(field, _)| field == name).map(|(_, value)| value.as_str())
     }
 
-    /// The same without spaces around it; none where that is nothing.
+    /// Trimmed value of a field; none: blank.
     pub(super) fn some(&self, name: &str) -> Option<&str> {
         Some(self.get(name).trim()).filter(|value| !value.is_empty())
     }
 
-    /// Whether a field, or a box to tick, is there.
+    /// Whether a field was sent, or a checkbox ticked.
     pub(super) fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|(field, _)| field == name)
     }
 
-    /// Whether a choice was made, or is the one that is usual.
-    pub(super) fn chose(&self, name: &str, value: &str, usual: bool) -> bool {
-        if self.has(name) { self.get(name) == value } else { usual }
+    /// Whether a value is chosen; where nothing was sent, whether it is the default.
+    pub(super) fn chose(&self, name: &str, value: &str, default: bool) -> bool {
+        if self.has(name) { self.get(name) == value } else { default }
     }
 
-    /// Forgets secrets, which are not shown again.
+    /// Removes secrets, which must not be shown again.
     pub(super) fn without(mut self, names: &[&str]) -> Self {
         self.fields.retain(|(field, _)| !names.contains(&field.as_str()));
         self
@@ -67,7 +67,7 @@ impl Given {
         !self.wrong.is_empty() || self.refused.is_some()
     }
 
-    /// The form with why it was refused, where that is for the one who filled it in.
+    /// Adds why the service refused it, where the person who filled it in can do something about that.
     pub(super) fn refused_by(mut self, error: ServiceError) -> Result<Self, ServiceError> {
         match error {
             ServiceError::Invalid(wrong) => self.wrong.extend(wrong),
@@ -89,7 +89,7 @@ impl Given {
         (!lines.is_empty()).then(|| sentence(&lines.join("\n")))
     }
 
-    /// Marks a field that is wrong, for those who do not see colours. Unquoted, so that nothing of it is escaped.
+    /// Attribute of a field that is wrong. Unquoted, so that nothing of it is escaped.
     pub(super) fn mark(&self, name: &str) -> &'static str {
         if self.wrong.iter().any(|wrong| wrong.field == name) { " aria-invalid=true" } else { "" }
     }
@@ -99,7 +99,7 @@ impl Given {
         self.refused.as_deref()
     }
 
-    /// How a page answers that shows this form again.
+    /// Status of the response that shows this form again.
     pub(super) fn status(&self) -> StatusCode {
         match (self.wrong.is_empty(), &self.refused) {
             (true, None) => StatusCode::OK,
@@ -109,7 +109,7 @@ impl Given {
     }
 }
 
-impl FromRequest<Web> for Given {
+impl FromRequest<Web> for FormInput {
     type Rejection = Oops;
 
     async fn from_request(request: Request, web: &Web) -> Result<Self, Oops> {
@@ -117,7 +117,7 @@ impl FromRequest<Web> for Given {
             let detail = format!("the form cannot be read: {}", rejection.body_text());
             Problem::new(rejection.status(), "bad_form", "The form cannot be read", detail)
         })?;
-        // No text of a database holds it, and nobody types it.
+        // PostgreSQL stores no NUL, and nobody types one.
         let fields = url::form_urlencoded::parse(&bytes);
         let fields = fields.map(|(name, value)| (name.into_owned(), value.replace('\0', ""))).collect();
         Ok(Self { fields, ..Self::default() })
@@ -131,10 +131,10 @@ pub(super) fn sentence(text: &str) -> String {
     format!("{first}{}.", chars.as_str().trim_end_matches('.'))
 }
 
-/// What an address names, such as an id; where it cannot be read, there is nothing there.
-pub(super) struct Named<T>(pub(super) T);
+/// A parameter in the path, such as an id; what cannot be read is not found.
+pub(super) struct PathParam<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Web> for Named<T> {
+impl<T: DeserializeOwned + Send> FromRequestParts<Web> for PathParam<T> {
     type Rejection = Oops;
 
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Self, Oops> {

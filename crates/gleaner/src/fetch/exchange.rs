@@ -7,7 +7,7 @@ use gleaner_core::time::Time;
 use hyper::http::{Request, Response};
 use url::Url;
 
-use super::types::Failed;
+use super::types::FetchError;
 use super::{Fetcher, body};
 
 /// The largest answer.
@@ -15,7 +15,7 @@ const ANSWER_BYTES: u64 = 1 << 20;
 
 impl Fetcher {
     /// Sends a request and reads the answer.
-    pub async fn exchange(&self, request: Request<Vec<u8>>, now: Time) -> Result<Response<Vec<u8>>, Failed> {
+    pub async fn exchange(&self, request: Request<Vec<u8>>, now: Time) -> Result<Response<Vec<u8>>, FetchError> {
         let (parts, sent) = request.into_parts();
         let url = Url::parse(&parts.uri.to_string())
             .map_err(|_| Fault::Other(format!("{} is no URL", parts.uri)))?;
@@ -24,7 +24,7 @@ impl Fetcher {
                 let request = client.request(parts.method.clone(), url.clone());
                 Ok(request.headers(parts.headers.clone()).body(sent.clone()))
             };
-            let answer = self.ask_guarded(&url, false, build).await?;
+            let answer = self.send_checked(&url, false, build).await?;
             let mut response = Response::new(Vec::new());
             *response.status_mut() = answer.status();
             *response.headers_mut() = answer.headers().clone();
@@ -32,6 +32,6 @@ impl Fetcher {
                 body::read(answer, ANSWER_BYTES, self.connect_timeout).await?.bytes.to_vec();
             Ok(response)
         };
-        self.in_time(now, exchanged).await
+        self.with_timeout(now, exchanged).await
     }
 }

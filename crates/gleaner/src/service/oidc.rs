@@ -35,7 +35,7 @@ use super::oidc_accounts::checked_subject;
 use super::{Actor, LoggedIn, Service, ServiceError};
 use crate::config::Oidc;
 use crate::config::secret::Secret;
-use crate::fetch::{Failed, Fetcher};
+use crate::fetch::{FetchError, Fetcher};
 use crate::hex;
 use crate::printable::is_hidden;
 use crate::store::{OidcAccount, StoreError, User};
@@ -153,8 +153,8 @@ struct Guarded<'a> {
 }
 
 impl<'c> AsyncHttpClient<'c> for Guarded<'_> {
-    type Error = Failed;
-    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, Failed>> + Send + 'c>>;
+    type Error = FetchError;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, FetchError>> + Send + 'c>>;
 
     fn call(&'c self, request: HttpRequest) -> Self::Future {
         Box::pin(self.fetcher.exchange(request, self.now))

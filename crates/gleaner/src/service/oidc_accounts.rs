@@ -53,7 +53,7 @@ impl By<'_> {
             }
             result => result?,
         }
-        self.gate.forget_all();
+        self.forget_callers();
         let action = if account.is_some() { "user.connect" } else { "user.disconnect" };
         let changed = account.as_ref().or(user.oidc.as_ref());
         let about = changed.map(|account| json!({ "issuer": account.issuer, "subject": account.subject }));

@@ -68,8 +68,12 @@ async fn a_form_is_checked_while_nothing_is_stored(db: Database) {
     ];
     let wrong = send(&me, &format!("{edit}/check"), &filled(&form, &changes)).await;
     wrong.is(200);
-    let wrongs =
-        ["only http and https", "whole number of minutes", "is not a valid CSS selector", "is set by gleaner itself"];
+    let wrongs = [
+        "only http and https",
+        "whole number of minutes",
+        "is not a valid CSS selector",
+        "is set by gleaner itself",
+    ];
     wrong.shows(&wrongs);
     wrong.shows(&[
         "id=\"wrong-name\" class=\"field-wrong\" hx-swap-oob=\"true\" aria-live=\"polite\"></span>",

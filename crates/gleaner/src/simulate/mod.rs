@@ -71,7 +71,7 @@ mod tests {
         let (standard, notices) = run(&world, &setup("standard", Judgement::default(), false), 2);
         assert_eq!(figure(&standard, "lost"), 0.0);
         assert!(figure(&standard, "after_window_h") <= 1.1, "{standard:?}");
-        assert!(figure(&standard, "after_own_outage_h") <= 0.5, "{standard:?}");
+        assert!(figure(&standard, "after_local_outage_h") <= 0.5, "{standard:?}");
         assert_eq!(notices["network.down, true"] as usize, world.local_outages.len());
     }
 }

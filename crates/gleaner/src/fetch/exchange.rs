@@ -15,7 +15,11 @@ const ANSWER_BYTES: u64 = 1 << 20;
 
 impl Fetcher {
     /// Sends a request and reads the answer.
-    pub async fn exchange(&self, request: Request<Vec<u8>>, now: Time) -> Result<Response<Vec<u8>>, FetchError> {
+    pub async fn exchange(
+        &self,
+        request: Request<Vec<u8>>,
+        now: Time,
+    ) -> Result<Response<Vec<u8>>, FetchError> {
         let (parts, sent) = request.into_parts();
         let url = Url::parse(&parts.uri.to_string())
             .map_err(|_| Fault::Other(format!("{} is no URL", parts.uri)))?;

@@ -136,7 +136,7 @@ async fn what_cannot_be_reached_can_be_added_all_the_same(db: Database) {
     let me = Person::new(db).await;
     me.world.on("/down", Reply::status(503));
     let found = me.look(me.world.url("/down").as_str()).await;
-    found.shows(&["It could not be read", "503", "it can be added all the same", "a feed", "an index page"]);
+    found.shows(&["It could not be read", "503", "you can add it all the same", "a feed", "an index page"]);
     assert_eq!(me.save(&found, "2", &[]).await.status, 303);
     assert_eq!(me.api.by().source(1).await.unwrap().settings.kind.name(), "website");
 }

@@ -62,8 +62,8 @@ pub use crate::engine::{PollEnd, SourceReport, Told, ToldSource, observed_redire
 pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, GoesBy, Host,
-    HostOrder, Key, Listed, NewArticle, NewAudit, NewEvent, Place, Poll, PollPages, Post, PostFilter,
-    Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Text, Token,
+    HostOrder, Key, NewArticle, NewAudit, NewEvent, Place, Poll, PollPages, Post, PostFilter,
+    Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Token,
     TokenKind, Turn, User, WaitingPage, Webhook, Worker,
 };
 pub use access::{Granted, LoggedIn, Login};

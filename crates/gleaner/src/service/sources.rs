@@ -11,7 +11,7 @@ use serde_json::json;
 use super::audit::Target;
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
-use crate::store::{self, Collection, Created, Show, Source, SourceFilter, SourceSettings, StoreError};
+use crate::store::{self, Collection, Created, Source, SourceFilter, SourceSettings, StoreError};
 
 /// A source as a person asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,11 +190,10 @@ impl By<'_> {
         filter: &SourceFilter,
         after: Option<i64>,
         limit: u32,
-        show: Show<'_>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<Vec<Source>, ServiceError> {
         self.actor.must(Scope::Read)?;
         let filter = self.visible(filter).await?;
-        Ok(self.store.listing(&filter, after, limit, show).await?)
+        Ok(self.store.sources(&filter, after, limit).await?)
     }
 
     /// How many sources a filter finds, counted up to that many.

@@ -9,13 +9,10 @@ mod error;
 mod events;
 #[cfg(feature = "test-faults")]
 mod faults;
-mod in_place;
-mod listed;
 mod migrate;
 mod order;
 mod packed;
 mod postgres;
-mod readers;
 mod records;
 mod sqlite;
 mod streams;
@@ -41,7 +38,6 @@ use gleaner_core::time::Time;
 pub use audit::*;
 pub use error::StoreError;
 pub use events::*;
-pub use listed::*;
 pub use order::*;
 pub use records::*;
 pub use streams::*;
@@ -137,15 +133,6 @@ pub trait Sources: Send + Sync {
 
     /// Sources by id, after that one.
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
-
-    /// The same, with no more of each than lists show.
-    async fn listing(
-        &self,
-        filter: &SourceFilter,
-        after: Option<i64>,
-        limit: u32,
-        show: Show<'_>,
-    ) -> Result<()>;
 
     /// Sources in an order of the reader's choice, each with its place; one page, so many at most.
     async fn sources_sorted(

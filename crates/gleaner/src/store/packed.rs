@@ -94,7 +94,7 @@ struct PackedHealth {
 }
 
 /// True and false, which SQLite knows as 1 and 0.
-pub(super) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     struct Flag;
 
     impl Visitor<'_> for Flag {
@@ -124,12 +124,12 @@ fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error
 }
 
 /// What a source is suspected of, which the database keeps as JSON.
-pub(super) fn suspected<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Suspected>, D::Error> {
+fn suspected<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Suspected>, D::Error> {
     json(from)
 }
 
 /// Where a dead feed may be now.
-pub(super) fn elsewhere<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Elsewhere>, D::Error> {
+fn elsewhere<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Elsewhere>, D::Error> {
     json(from)
 }
 
@@ -203,7 +203,7 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
 }
 
 /// What is held against a source; none: all is well. When it was polled stands elsewhere.
-pub(super) fn health<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Health>, D::Error> {
+fn health<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Health>, D::Error> {
     let Some(state) = Option::<PackedHealth>::deserialize(from)? else { return Ok(None) };
     let failing = state.failing_since.map(|since| failing(&state, Time::from_millis(since))).transpose();
     let failing = failing.map_err(D::Error::custom)?;

@@ -3,11 +3,11 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{Connection as _, PgConnection, QueryBuilder};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection as _, PgConnection};
 
 use super::migrate::{Migration, migrations};
-use super::{Options, Result, Show, StoreError};
+use super::{Options, Result, StoreError};
 
 pub(super) type Db = sqlx::Postgres;
 pub(super) type Row = sqlx::postgres::PgRow;
@@ -43,26 +43,6 @@ pub(super) const MIGRATIONS: &[Migration] = migrations!("postgres");
 #[expect(clippy::duplicate_mod, reason = "one body of SQL, compiled for each database")]
 #[path = "sql/mod.rs"]
 mod sql;
-
-/// Connections for reading: those for writing, too.
-pub(super) struct Readers(PgPool);
-
-impl Readers {
-    /// All rows that a query finds.
-    pub(super) async fn fetch_all(&self, query: &mut QueryBuilder<Db>) -> sqlx::Result<Vec<Row>> {
-        query.build().fetch_all(&self.0).await
-    }
-
-    /// The first row that a query finds.
-    pub(super) async fn fetch_optional(&self, query: &mut QueryBuilder<Db>) -> sqlx::Result<Option<Row>> {
-        query.build().fetch_optional(&self.0).await
-    }
-
-    /// Not here: there is a network in between.
-    pub(super) fn in_place(&self, _query: impl FnOnce() -> String, _after: i64, _show: Show<'_>) -> bool {
-        false
-    }
-}
 
 /// Phrases that all must be there, as PostgreSQL has them. Words are letters and digits only.
 pub(super) fn text_query(phrases: &[String]) -> String {
@@ -110,7 +90,7 @@ pub(super) async fn open(options: &Options) -> Result<sql::Sql> {
         .await
         .map_err(|error| StoreError::from_driver(&database, error))?;
     let store =
-        sql::Sql { read: Readers(pool.clone()), write: pool, database, patience: Some(options.patience) };
+        sql::Sql { read: pool.clone(), write: pool, database, patience: Some(options.patience) };
     store.migrate().await?;
     Ok(store)
 }

@@ -6,7 +6,6 @@ use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use super::migrate::{Migration, migrations};
-pub(super) use super::readers::Readers;
 use super::{Options, Result, StoreError};
 
 pub(super) type Db = sqlx::Sqlite;
@@ -118,7 +117,11 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
         .await
         .map_err(fail)?;
     let connect = connect.create_if_missing(false).read_only(true).pragma("cache_size", "-4000");
-    let read = Readers::new(connect, options.max_connections);
+    let read = SqlitePoolOptions::new()
+        .max_connections(options.max_connections.max(1))
+        // A file is not a network: a connection that is there works.
+        .test_before_acquire(false)
+        .connect_lazy_with(connect);
     let store = sql::Sql { read, write, database: path.to_owned(), patience: None };
     store.migrate().await?;
     keep_private(&marker(path)).map_err(cannot)?;

@@ -16,7 +16,6 @@ mod params;
 mod problem;
 mod repeat;
 mod serve;
-mod written;
 
 use std::sync::Arc;
 

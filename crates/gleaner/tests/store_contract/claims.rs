@@ -253,7 +253,6 @@ async fn pages_are_counted_on_their_source_and_their_poll(db: Database) {
     index(&db, (1..=5).map(|key| page("a.example", key)).collect()).await;
     let counts = async || {
         let source = db.store.source(id).await.unwrap();
-        check_listing(&db, &SourceFilter::default()).await;
         (source.pages.waiting, source.pages.failed, source.pages.given_up)
     };
     let poll = async || db.store.polls(id, None, 10).await.unwrap().remove(0);
@@ -348,7 +347,6 @@ async fn ten_failed_pages_make_their_source_suspect(db: Database) {
     let suspected = suspect().await.expect("twelve are");
     assert_eq!(suspected.reason, gleaner_core::suspect::Reason::PagesFailing);
     assert_eq!(db.store.sources(&listed, None, 10).await.unwrap().len(), 1);
-    check_listing(&db, &listed).await;
     // The index is read again, and finds nothing wrong; that is about another thing.
     poll_once(&db, start() + minutes(30), |commit| {
         commit.suspect = Some(gleaner_core::suspect::Change::Cleared);

@@ -43,23 +43,6 @@ pub(super) async fn add(db: &Database, sources: &[NewSource]) -> Vec<i64> {
     db.store.create_sources(sources, start()).await.unwrap().into_iter().map(Created::id).collect()
 }
 
-/// Lists tell the same of sources as sources themselves.
-pub(super) async fn check_listing(db: &Database, filter: &SourceFilter) {
-    let sources = db.store.sources(filter, None, 100).await.unwrap();
-    let mut sources = sources.into_iter().map(Listed::from);
-    let mut show = |listed: Listed<'_>| {
-        let whole = sources.next().unwrap();
-        let held = |listed: &Listed<'_>| {
-            let health = listed.health.clone().unwrap_or_default();
-            (health.disabled, health.quarantine, health.failing)
-        };
-        assert_eq!(held(&listed), held(&whole));
-        assert_eq!(Listed { health: None, ..listed }, Listed { health: None, ..whole });
-    };
-    db.store.listing(filter, None, 100, &mut show).await.unwrap();
-    assert_eq!(sources.next(), None);
-}
-
 pub(super) fn post(text: &str) -> NewPost {
     NewPost {
         guid: format!("guid {text}"),

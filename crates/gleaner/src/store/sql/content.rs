@@ -250,7 +250,7 @@ impl Sql {
             let mut query = Query::new("SELECT article_id, post_id FROM article_posts WHERE article_id IN ");
             push_ids(&mut query, piece);
             query.push(" ORDER BY article_id, post_id");
-            for row in self.read.fetch_all(&mut query).await? {
+            for row in query.build().fetch_all(&self.read).await? {
                 posts.entry(row.try_get(0)?).or_default().push(row.try_get(1)?);
             }
         }

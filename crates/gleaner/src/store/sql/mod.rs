@@ -32,13 +32,13 @@ use std::time::Duration;
 use gleaner_core::time::Time;
 use sqlx::{AssertSqlSafe, Executor, Row as _, Transaction};
 
-use super::{BEGIN, Db, MIGRATION_LOCK, MIGRATIONS, Readers, Row};
+use super::{BEGIN, Db, MIGRATION_LOCK, MIGRATIONS, Row};
 use crate::store::{Result, StoreError};
 
 /// A store in one database.
 pub(in crate::store) struct Sql {
     /// For reading alone.
-    pub(in crate::store) read: Readers,
+    pub(in crate::store) read: sqlx::Pool<Db>,
     /// For writing, and reading what is written.
     pub(in crate::store) write: sqlx::Pool<Db>,
     /// How people know it.
@@ -58,14 +58,14 @@ impl Sql {
 
     /// All rows that a query finds.
     async fn rows(&self, mut query: Query) -> Result<Vec<Row>> {
-        self.in_time(1, async { self.read.fetch_all(&mut query).await.map_err(|error| self.fail(error)) })
+        self.in_time(1, async { query.build().fetch_all(&self.read).await.map_err(|error| self.fail(error)) })
             .await
     }
 
     /// The one row that a query finds, if any.
     async fn row(&self, mut query: Query) -> Result<Option<Row>> {
         self.in_time(1, async {
-            self.read.fetch_optional(&mut query).await.map_err(|error| self.fail(error))
+            query.build().fetch_optional(&self.read).await.map_err(|error| self.fail(error))
         })
         .await
     }

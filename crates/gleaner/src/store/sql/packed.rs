@@ -11,7 +11,7 @@ use sqlx::Row as _;
 
 use super::super::{HEX, JSON, JSON_ARRAY, Row};
 use super::{Query, garbled};
-use crate::store::{Listed, Source, packed};
+use crate::store::{Source, packed};
 
 /// What is held against a source, where that is anything; in the order of `PackedHealth`.
 static HEALTH: LazyLock<String> = LazyLock::new(|| {
@@ -37,32 +37,19 @@ static ALL: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// What lists show of a source, in the order of `Listed`.
-const LISTED: &str = "s.id, s.url, s.kind, s.name, s.collection_id, s.poll_interval_minutes, s.poll_delay_seconds, \
-    s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.policy, s.duplicates, t.last_polled_at, \
-    t.last_success_at, t.next_poll_at, s.created_at, s.updated_at, h.name, s.version, \
-    COALESCE(t.suspect, t.pages_suspect), t.elsewhere, t.pages_waiting, t.pages_failed, t.pages_given_up";
 
-static SELECT_SOURCES: LazyLock<String> = LazyLock::new(|| select(&ALL));
-static SELECT_LISTED: LazyLock<String> = LazyLock::new(|| select(LISTED));
-
-fn select(columns: &str) -> String {
-    let health = HEALTH.as_str();
+static SELECT_SOURCES: LazyLock<String> = LazyLock::new(|| {
+    let (columns, health) = (ALL.as_str(), HEALTH.as_str());
     format!(
         "SELECT string_agg(packed, '\n') FROM (SELECT CAST({JSON_ARRAY}({columns}, {health}) AS TEXT) AS packed \
          FROM {SOURCE_TABLES}"
     )
-}
+});
 
 /// A query for sources, to be gone on with and ended by [`end_sources`]; `s`, `t` and `h` are their settings, state and
 /// host.
 pub(super) fn select_sources() -> Query {
     Query::new(SELECT_SOURCES.as_str())
-}
-
-/// The same for what lists show of them.
-pub(super) fn select_listed() -> Query {
-    Query::new(SELECT_LISTED.as_str())
 }
 
 /// The end of a query for sources.
@@ -75,22 +62,6 @@ pub(super) fn sources(row: &Row) -> sqlx::Result<Vec<(i64, Source)>> {
     let text: Option<&str> = row.try_get(0)?;
     let lines = text.into_iter().flat_map(|text| text.split('\n'));
     lines.map(|line| packed::source(line).map_err(|error| garbled("source", error))).collect()
-}
-
-/// The sources that a query of [`select_listed`] finds, in no order.
-pub(super) fn listed(row: &Row) -> sqlx::Result<Vec<Listed<'_>>> {
-    let text: Option<&str> = row.try_get(0)?;
-    let lines = text.into_iter().flat_map(|text| text.split('\n'));
-    lines.map(|line| serde_json::from_str(line).map_err(|error| garbled("source", error))).collect()
-}
-
-/// A query for what lists show of the sources after an id, a row each, by id, in the order of `Listed`; what is held
-/// against a source is JSON.
-pub(super) fn select_page(limit: u32) -> String {
-    let health = HEALTH.as_str();
-    format!(
-        "SELECT {LISTED}, {health} FROM {SOURCE_TABLES} WHERE t.source_id > ?1 ORDER BY t.source_id LIMIT {limit}"
-    )
 }
 
 /// The tables that a source is in.

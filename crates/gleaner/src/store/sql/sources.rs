@@ -12,14 +12,12 @@ use sqlx::Row as _;
 use super::super::{LOCK, Row};
 use super::claim::{host_ids, host_memory, settle_hosts};
 use super::commit::insert_events;
-use super::packed::{
-    SOURCE_TABLES, end_sources, listed, select_listed, select_page, select_sources, sources,
-};
+use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
 use super::visibility::push_visible;
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
 use crate::store::{
-    Created, GoesBy, Held, Host, HostKey, HostOrder, Listed, NewSource, Place, Result, Show, Sorted, Source,
+    Created, GoesBy, Held, Host, HostKey, HostOrder, NewSource, Place, Result, Sorted, Source,
     SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn, Visibility,
 };
 
@@ -69,34 +67,6 @@ impl Sources for Sql {
             found.sort_unstable_by_key(|source| source.id);
         }
         Ok(found)
-    }
-
-    async fn listing(
-        &self,
-        filter: &SourceFilter,
-        after: Option<i64>,
-        limit: u32,
-        show: Show<'_>,
-    ) -> Result<()> {
-        let (mut last, mut left) = (after.unwrap_or(0), limit);
-        // Where nothing is looked for, as many rows are read as are shown.
-        if *filter == SourceFilter::default() {
-            let after = last;
-            let mut shown = |source: Listed<'_>| {
-                (last, left) = (source.id, left.saturating_sub(1));
-                show(source);
-            };
-            if self.read.in_place(|| select_page(limit), after, &mut shown) {
-                return Ok(());
-            }
-        }
-        let Some(row) = self.row(list(select_listed(), filter, Some(last), left)).await? else {
-            return Ok(());
-        };
-        let mut found = listed(&row).map_err(|error| self.fail(error))?;
-        found.sort_unstable_by_key(|source| source.id);
-        found.into_iter().for_each(show);
-        Ok(())
     }
 
     async fn sources_sorted(

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::super::{EXPLAIN, PLAN_COLUMN, SKIP_LOCKED};
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
-use super::packed::select_listed;
+use super::packed::select_sources;
 use super::webhooks::trim_deliveries;
 use super::{Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
 use crate::store::{
@@ -138,11 +138,11 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("posts to clean up", old),
         ("pages to clean up", super::pages::old(Time::from_millis(0), 100)),
         ("list a source's pages", super::pages::list(1, None, None, 50)),
-        ("list sources", super::sources::list(select_listed(), &all, Some(1000), 50)),
-        ("list a collection's sources", super::sources::list(select_listed(), &collection, Some(1000), 50)),
-        ("list sources of a kind", super::sources::list(select_listed(), &kind, Some(1000), 50)),
-        ("list failing sources", super::sources::list(select_listed(), &failing, Some(1000), 50)),
-        ("list suspect sources", super::sources::list(select_listed(), &suspect, Some(1000), 50)),
+        ("list sources", super::sources::list(select_sources(), &all, Some(1000), 50)),
+        ("list a collection's sources", super::sources::list(select_sources(), &collection, Some(1000), 50)),
+        ("list sources of a kind", super::sources::list(select_sources(), &kind, Some(1000), 50)),
+        ("list failing sources", super::sources::list(select_sources(), &failing, Some(1000), 50)),
+        ("list suspect sources", super::sources::list(select_sources(), &suspect, Some(1000), 50)),
         ("count suspect sources", ordered::count(&suspect, 1000)),
         ("list a source's events", super::events::list(&of_source, Seek::Before(1000), 50)),
         ("list sources by address", ordered::sources(&all, address, &text, 50)),
@@ -152,7 +152,7 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
         ("list the newest suspect sources", ordered::sources(&suspect, newest, &number, 50)),
         ("list the newest sources", ordered::sources(&all, newest, &number, 50)),
         ("list hosts by name", ordered::hosts(&Visibility::default(), None, name, &text, 50)),
-        ("list visible sources", super::sources::list(select_listed(), &visible, Some(1000), 50)),
+        ("list visible sources", super::sources::list(select_sources(), &visible, Some(1000), 50)),
         ("list visible sources by address", ordered::sources(&visible, address, &text, 50)),
         ("list visible events", super::events::list(&seen, Seek::Before(1000), 50)),
     ]

@@ -36,7 +36,7 @@ const fn yes() -> bool {
 /// A source that was added.
 #[derive(Serialize, ToSchema)]
 struct Found {
-    source: Shown<'static>,
+    source: Shown,
     /// What could not be found out about it, though it was added.
     note: Option<String>,
     /// Sources with the same URL in other collections.

@@ -9,94 +9,85 @@ use gleaner_core::time::Time;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::service::{Listed, SameUrl, Source, SourceFilter, Text};
+use crate::service::{SameUrl, Source, SourceFilter};
 use crate::web::params::Params;
-use crate::web::written::written;
 use crate::web::{Limit, Problem};
 
-written! {
-    /// A source.
-    #[derive(Serialize, ToSchema)]
-    #[schema(as = Source)]
-    pub(super) struct Shown<'a> {
-        id: i64,
-        #[schema(value_type = String)]
-        url: Text<'a>,
-        #[schema(value_type = KindName)]
-        kind: Kind,
-        #[schema(value_type = Option<String>)]
-        name: Option<Text<'a>>,
-        collection_id: i64,
-        /// Whether it is polled at all.
-        enabled: bool,
-        #[schema(value_type = StatusName)]
-        status: Status,
-        /// A number, or `"auto"`; null: as config says.
-        poll_interval_minutes: Option<Every>,
-        poll_delay_seconds: Option<u64>,
-        #[schema(value_type = Option<String>)]
-        article_selector: Option<Text<'a>>,
-        #[schema(value_type = Option<String>)]
-        ignore_selector: Option<Text<'a>>,
-        full_content: bool,
-        /// Existing entries that the first poll stores: `false` (none), `true` (all) or `"recent"`.
-        backfill: BackfillResponse,
-        /// Its own policy; null: the default one.
-        #[schema(value_type = Option<String>)]
-        policy: Option<Text<'a>>,
-        /// Which of its entries are duplicates; null: as config says.
-        #[schema(value_type = Option<DuplicatesRule>)]
-        duplicates: Option<Duplicates>,
-        consecutive_failures: u32,
-        /// `transient` or `permanent`.
-        last_failure_type: Option<&'static str>,
-        last_error_type: Option<&'static str>,
-        last_error: Option<String>,
-        last_status_code: Option<u16>,
-        #[schema(value_type = Option<String>, format = DateTime)]
-        failing_since: Option<Time>,
-        /// The host incident or network outage because of which the latest failure does not count; null: it counts.
-        excused_by: Option<String>,
-        disabled_reason: Option<String>,
-        #[schema(value_type = Option<String>, format = DateTime)]
-        quarantined_at: Option<Time>,
-        quarantine_reason: Option<String>,
-        #[schema(value_type = Option<String>, format = DateTime)]
-        retry_at: Option<Time>,
-        #[schema(value_type = Option<String>, format = DateTime)]
-        last_polled_at: Option<Time>,
-        #[schema(value_type = Option<String>, format = DateTime)]
-        last_success_at: Option<Time>,
-        #[schema(value_type = Option<String>, format = DateTime)]
-        next_poll_at: Option<Time>,
-        #[schema(value_type = String, format = DateTime)]
-        created_at: Time,
-        #[schema(value_type = String, format = DateTime)]
-        updated_at: Time,
-        /// The host that it is asked from.
-        #[schema(value_type = String)]
-        host: Text<'a>,
-        /// Counts edits; `ETag` is made of it.
-        version: i64,
-        /// What seems to be wrong with it, though it answers; null: nothing.
-        suspect: Option<Suspect>,
-        /// Another URL, to be used by a person: what a dead feed's site advertises, or where a source with credentials is
-        /// redirected for good; null: nothing is known.
-        proposal: Option<ShownProposal>,
-        /// Article pages that were not fetched yet.
-        pages_waiting: i64,
-        /// Article pages that failed and are tried again.
-        pages_failed: i64,
-        /// Article pages that were given up.
-        pages_given_up: i64,
-    }
+/// A source.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Source)]
+pub(super) struct Shown {
+    id: i64,
+    url: String,
+    #[schema(value_type = KindName)]
+    kind: Kind,
+    name: Option<String>,
+    collection_id: i64,
+    /// Whether it is polled at all.
+    enabled: bool,
+    #[schema(value_type = StatusName)]
+    status: Status,
+    /// A number, or `"auto"`; null: as config says.
+    poll_interval_minutes: Option<Every>,
+    poll_delay_seconds: Option<u64>,
+    article_selector: Option<String>,
+    ignore_selector: Option<String>,
+    full_content: bool,
+    /// Existing entries that the first poll stores: `false` (none), `true` (all) or `"recent"`.
+    backfill: BackfillResponse,
+    /// Its own policy; null: the default one.
+    policy: Option<String>,
+    /// Which of its entries are duplicates; null: as config says.
+    #[schema(value_type = Option<DuplicatesRule>)]
+    duplicates: Option<Duplicates>,
+    consecutive_failures: u32,
+    /// `transient` or `permanent`.
+    last_failure_type: Option<&'static str>,
+    last_error_type: Option<&'static str>,
+    last_error: Option<String>,
+    last_status_code: Option<u16>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    failing_since: Option<Time>,
+    /// The host incident or network outage because of which the latest failure does not count; null: it counts.
+    excused_by: Option<String>,
+    disabled_reason: Option<String>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    quarantined_at: Option<Time>,
+    quarantine_reason: Option<String>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    retry_at: Option<Time>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_polled_at: Option<Time>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_success_at: Option<Time>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    next_poll_at: Option<Time>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Time,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Time,
+    /// The host that it is asked from.
+    host: String,
+    /// Counts edits; `ETag` is made of it.
+    version: i64,
+    /// What seems to be wrong with it, though it answers; null: nothing.
+    suspect: Option<Suspect>,
+    /// Another URL, to be used by a person: what a dead feed's site advertises, or where a source with credentials is
+    /// redirected for good; null: nothing is known.
+    proposal: Option<ShownProposal>,
+    /// Article pages that were not fetched yet.
+    pages_waiting: i64,
+    /// Article pages that failed and are tried again.
+    pages_failed: i64,
+    /// Article pages that were given up.
+    pages_given_up: i64,
 }
 
 /// A source that was added.
 #[derive(Serialize, ToSchema)]
 pub(super) struct CreatedSource {
     #[serde(flatten)]
-    pub(super) source: Shown<'static>,
+    pub(super) source: Shown,
     /// Sources with the same URL in other collections: each is polled for itself. Delete one where one is enough.
     pub(super) also_in: Vec<SameUrlResponse>,
 }
@@ -115,27 +106,27 @@ impl From<SameUrl> for SameUrlResponse {
     }
 }
 
-impl<'a> From<Listed<'a>> for Shown<'a> {
-    fn from(source: Listed<'a>) -> Self {
-        let health = source.health.unwrap_or_default();
+impl From<Source> for Shown {
+    fn from(source: Source) -> Self {
+        let Source { settings, health, .. } = source;
         let status = health.status();
         let (row, held) = (health.failing, health.quarantine);
         Self {
             id: source.id,
-            url: source.url,
-            kind: source.kind,
-            name: source.name,
-            collection_id: source.collection_id,
+            url: settings.url,
+            kind: settings.kind,
+            name: settings.name,
+            collection_id: settings.collection_id,
             enabled: health.disabled.is_none(),
             status,
-            poll_interval_minutes: interval(source.interval),
-            poll_delay_seconds: source.poll_delay.map(|delay| delay.as_millis() / 1000),
-            article_selector: source.article_selector,
-            ignore_selector: source.ignore_selector,
-            full_content: source.full_content,
-            backfill: source.backfill.into(),
-            policy: source.policy,
-            duplicates: source.duplicates,
+            poll_interval_minutes: interval(settings.interval),
+            poll_delay_seconds: settings.poll_delay.map(|delay| delay.as_millis() / 1000),
+            article_selector: settings.article_selector,
+            ignore_selector: settings.ignore_selector,
+            full_content: settings.full_content,
+            backfill: settings.backfill.into(),
+            policy: settings.policy,
+            duplicates: settings.duplicates,
             consecutive_failures: row.as_ref().map_or(0, |row| row.count),
             last_failure_type: row.as_ref().map(|row| row.class().name()),
             last_error_type: row.as_ref().map(|row| row.kind.name()),
@@ -147,25 +138,19 @@ impl<'a> From<Listed<'a>> for Shown<'a> {
             quarantined_at: held.as_ref().map(|held| held.at),
             retry_at: held.as_ref().and_then(|held| held.retry_at),
             quarantine_reason: held.map(|held| held.reason),
-            last_polled_at: source.last_polled_at,
-            last_success_at: source.last_success_at,
+            last_polled_at: health.last_polled_at,
+            last_success_at: health.last_success_at,
             next_poll_at: source.next_poll_at,
             created_at: source.created_at,
             updated_at: source.updated_at,
             host: source.host,
             version: source.version,
-            suspect: source.suspect.map(Suspect::from),
+            suspect: source.suspect.or(source.pages_suspect).map(Suspect::from),
             proposal: source.elsewhere.and_then(|elsewhere| elsewhere.proposal).map(ShownProposal::from),
-            pages_waiting: source.pages_waiting,
-            pages_failed: source.pages_failed,
-            pages_given_up: source.pages_given_up,
+            pages_waiting: source.pages.waiting.into(),
+            pages_failed: source.pages.failed.into(),
+            pages_given_up: source.pages.given_up.into(),
         }
-    }
-}
-
-impl From<Source> for Shown<'_> {
-    fn from(source: Source) -> Self {
-        Listed::from(source).into()
     }
 }
 

@@ -8,15 +8,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::source_types::{CreatedSource, Fields, NewFields, SameUrlResponse, Shown, Which, which};
-use crate::service::{Checks, Listed, Source, SourceFields};
+use crate::service::{Checks, Source, SourceFields};
 use crate::web::auth::As;
 use crate::web::json::{Json, Path};
 use crate::web::params::Params;
-use crate::web::written::WrittenPage;
 use crate::web::{Limit, Page, Problem, Web};
-
-/// How long a source is in the API, about: mostly the names of its fields.
-const USUAL: usize = 800;
 
 pub(super) fn routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(read, edit, delete))
@@ -50,12 +46,10 @@ fn expected(headers: &HeaderMap) -> Option<Vec<i64>> {
 #[utoipa::path(get, path = "/sources", tag = "sources", params(Which, Limit), responses(
     (status = 200, body = Page<Shown>),
 ))]
-async fn list(whoever: As, params: Params) -> Result<Response, Problem> {
+async fn list(whoever: As, params: Params) -> Result<Json<Page<Shown>>, Problem> {
     let (filter, limit) = which(params, whoever.by().now())?;
-    let mut page = WrittenPage::new(&limit, USUAL);
-    let mut show = |source: Listed<'_>| page.push(source.id, || Shown::from(source));
-    whoever.by().list(&filter, limit.cursor, limit.count() + 1, &mut show).await?;
-    Ok(page.answer())
+    let sources = whoever.by().list(&filter, limit.cursor, limit.count() + 1).await?;
+    Ok(Json(Page::of(sources, &limit, |source| source.id, Shown::from)))
 }
 
 /// Add a source. It is polled at once. `also_in` names sources with the same URL in other collections.

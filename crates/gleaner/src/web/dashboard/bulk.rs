@@ -173,9 +173,8 @@ async fn ask(visit: &Visit, list: &List, order: &Order) -> Result<Page<Sure>, Oo
         Some(_) => {
             fields.push(("all", "1".to_owned()));
             let found = by.count_sources(&list.filter, COUNTED).await?;
-            let mut first = Vec::new();
-            by.list(&list.filter, None, NAMED as u32, &mut |source| first.push(source.id)).await?;
-            (found, None, first)
+            let first = by.list(&list.filter, None, NAMED as u32).await?;
+            (found, None, first.into_iter().map(|source| source.id).collect())
         }
         None => {
             fields.extend(order.ids.iter().map(|id| ("id", id.to_string())));

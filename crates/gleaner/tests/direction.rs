@@ -75,6 +75,29 @@ fn the_core_and_the_parser_stay_pure() {
     }
 }
 
+/// Every statement has its time limit because it is run in one of these files, which set it.
+const RUN_STATEMENTS: [&str; 2] = ["store/sql/connection.rs", "store/whole.rs"];
+
+#[test]
+fn statements_run_only_where_they_have_a_time_limit() {
+    let calls = [
+        ".build()",
+        "sqlx::query",
+        "raw_sql(",
+        ".fetch_one(",
+        ".fetch_all(",
+        ".fetch_optional(",
+        "PgConnection::connect",
+    ];
+    let files =
+        files_of("store").into_iter().filter(|file| !RUN_STATEMENTS.iter().any(|own| file.ends_with(own)));
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let found = calls.iter().find(|call| text.contains(**call));
+        assert_eq!(found, None, "{} runs a statement by itself", file.display());
+    }
+}
+
 /// Reads of one thing that may be in a private collection.
 const GUARDED: [&str; 5] =
     ["store.source(", "store.post(", "store.article(", "store.source_names(", "store.collections("];

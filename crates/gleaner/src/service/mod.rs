@@ -62,9 +62,9 @@ pub use crate::engine::{PollEnd, SourceReport, Told, ToldSource, observed_redire
 pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, GoesBy, Host,
-    HostOrder, Key, NewArticle, NewAudit, NewEvent, Place, Poll, PollPages, Post, PostFilter,
-    Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Token,
-    TokenKind, Turn, User, WaitingPage, Webhook, Worker,
+    HostOrder, Key, NewArticle, NewAudit, NewEvent, Place, Poll, PollPages, Post, PostFilter, Repeated,
+    Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Token, TokenKind, Turn, User,
+    WaitingPage, Webhook, Worker,
 };
 pub use access::{Granted, LoggedIn, Login};
 pub use actor::{Actor, Scope};
@@ -178,9 +178,9 @@ impl Service {
         };
         // Who is not heard from for a lease keeps no locks either: others are to go on with what it had.
         let lease = Duration::from_millis(config.serve.lease.as_millis());
-        let patience = lease.clamp(Duration::from_secs(5), Options::new("").patience);
+        let time_limit = lease.clamp(Duration::from_secs(5), Options::new("").time_limit);
         let max_connections = config.store.max_connections;
-        let options = Options { max_connections, patience, ..Options::new(url) };
+        let options = Options { max_connections, time_limit, ..Options::new(url) };
         let store = store::open(&options).await?;
         Ok(Self { outside, ..Self::new(store, config, clock, chance) })
     }

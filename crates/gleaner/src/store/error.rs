@@ -140,8 +140,12 @@ impl StoreError {
     /// Sorts a driver's error by its code, never by its text.
     pub(super) fn from_driver(database: &str, source: sqlx::Error) -> Self {
         let database = database.to_owned();
-        if matches!(source, sqlx::Error::PoolTimedOut) {
-            return Self::Silent { database };
+        match &source {
+            sqlx::Error::PoolTimedOut => return Self::Silent { database },
+            sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+                return Self::Silent { database };
+            }
+            _ => {}
         }
         match code(&source).as_deref() {
             Some("8" | "25006" | "42501") => Self::ReadOnly { database, source },

@@ -372,8 +372,8 @@ pub struct Options {
     pub max_connections: u32,
     /// How long to wait for another process's lock.
     pub lock_timeout: Duration,
-    /// PostgreSQL: how long an answer is waited for.
-    pub patience: Duration,
+    /// How long a statement or transaction may take; ten times as long for those that touch very many rows.
+    pub time_limit: Duration,
     /// SQLite: the file never grows beyond so many bytes.
     pub max_bytes: Option<u64>,
 }
@@ -386,7 +386,7 @@ impl Options {
             max_connections: 8,
             lock_timeout: Duration::from_secs(5),
             // As long as a lease: what is recorded later is discarded anyway.
-            patience: Duration::from_secs(60),
+            time_limit: Duration::from_secs(60),
             max_bytes: None,
         }
     }

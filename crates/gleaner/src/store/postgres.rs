@@ -70,27 +70,26 @@ pub(super) async fn open(options: &Options) -> Result<sql::Sql> {
         .map_err(|error| StoreError::BadUrl { url: "postgres://…".into(), why: error.to_string() })?;
     let database =
         format!("postgres://{}/{}", connect.get_host(), connect.get_database().unwrap_or_default());
-    let patience = format!("{}ms", options.patience.as_millis());
+    let time_limit = format!("{}ms", options.time_limit.as_millis());
     let lock_timeout = format!("{}ms", options.lock_timeout.as_millis());
     let connect = connect
         .application_name("gleaner")
         // A client that is gone without a word keeps its locks no longer than it would have waited itself.
         .options([
             ("lock_timeout", lock_timeout.as_str()),
-            ("idle_in_transaction_session_timeout", patience.as_str()),
+            ("idle_in_transaction_session_timeout", time_limit.as_str()),
         ])
         .statement_cache_capacity(256);
     let pool = PgPoolOptions::new()
         .max_connections(options.max_connections.max(1))
-        .acquire_timeout(options.patience.min(ACQUIRE))
+        .acquire_timeout(options.time_limit.min(ACQUIRE))
         .test_before_acquire(false)
         .before_acquire(|connection, _| Box::pin(answers(connection)))
         .after_release(|connection, _| Box::pin(answers(connection)))
         .connect_with(connect)
         .await
         .map_err(|error| StoreError::from_driver(&database, error))?;
-    let store =
-        sql::Sql { read: pool.clone(), write: pool, database, patience: Some(options.patience) };
+    let store = sql::Sql::new(pool.clone(), pool, database, options.time_limit);
     store.migrate().await?;
     Ok(store)
 }

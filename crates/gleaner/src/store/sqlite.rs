@@ -1,6 +1,7 @@
 //! SQLite: a file, WAL, one writer, readers beside it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -42,6 +43,8 @@ pub(super) fn text_query(phrases: &[String]) -> String {
     phrases.iter().map(|phrase| format!("\"{phrase}\"")).collect::<Vec<_>>().join(" ")
 }
 
+/// No statement is given less: a lock of another process may take [`Options::lock_timeout`], a slow disk longer.
+const SHORTEST_LIMIT: Duration = Duration::from_secs(60);
 /// Set before the first table is made; posts of the usual size fit into one page.
 const PAGE: u32 = 8192;
 pub(super) const MIGRATIONS: &[Migration] = migrations!("sqlite");
@@ -122,7 +125,7 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
         // A file is not a network: a connection that is there works.
         .test_before_acquire(false)
         .connect_lazy_with(connect);
-    let store = sql::Sql { read, write, database: path.to_owned(), patience: None };
+    let store = sql::Sql::new(read, write, path.to_owned(), options.time_limit.max(SHORTEST_LIMIT));
     store.migrate().await?;
     keep_private(&marker(path)).map_err(cannot)?;
     Ok(store)

@@ -11,8 +11,12 @@ use super::{Result, StoreError, postgres, sqlite};
 
 /// How long a look at a database waits for its writer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit of all questions that a look asks.
+const LOOK: Duration = Duration::from_secs(60);
 /// How long whoever wants a database for themselves waits for others to leave.
 const SHORT: Duration = Duration::from_millis(500);
+/// The time limit of a check or a copy of a whole database.
+const WHOLE: Duration = Duration::from_hours(1);
 /// The version of the schema; none where there is no table that says so.
 const VERSION: &str = "SELECT MAX(version) FROM schema_version";
 /// When the latest of what is recorded happened.
@@ -60,17 +64,21 @@ pub async fn look(url: &str) -> Result<State> {
         connection.execute("ROLLBACK").await?;
         Ok(state)
     };
-    let state = state.await.map_err(fail);
+    let state = within(LOOK, state).await.map_err(fail);
     let _ = connection.close().await;
     state
+}
+
+/// Fails where the limit is over before the work is done.
+async fn within<T>(limit: Duration, work: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
+    let late = || sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(late()))
 }
 
 async fn look_at_postgres(url: &str) -> Result<State> {
     let shown = "postgres://…";
     let fail = |error| StoreError::from_driver(shown, error);
-    let connecting = tokio::time::timeout(PATIENCE, PgConnection::connect(url)).await;
-    let late = || std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer");
-    let mut connection = connecting.unwrap_or_else(|_| Err(sqlx::Error::Io(late()))).map_err(fail)?;
+    let mut connection = within(PATIENCE, PgConnection::connect(url)).await.map_err(fail)?;
     let state = async {
         let known = postgres::MIGRATIONS.last().map_or(0, |migration| migration.version);
         let now = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
@@ -91,7 +99,7 @@ async fn look_at_postgres(url: &str) -> Result<State> {
         connection.execute("ROLLBACK").await?;
         Ok(state)
     };
-    state.await.map_err(fail)
+    within(LOOK, state).await.map_err(fail)
 }
 
 /// The file beside an SQLite database that says that it was there.
@@ -102,7 +110,8 @@ pub fn marker(database: &Path) -> PathBuf {
 /// Writes a consistent copy of an SQLite database, while others use it, to a file that is not there yet or is empty.
 pub async fn copy(from: &Path, to: &Path) -> Result<()> {
     let mut connection = connect(from, PATIENCE).await?;
-    let copied = sqlx::query("VACUUM INTO $1").bind(to.display().to_string()).execute(&mut connection).await;
+    let copying = sqlx::query("VACUUM INTO $1").bind(to.display().to_string()).execute(&mut connection);
+    let copied = within(WHOLE, copying).await;
     let _ = connection.close().await;
     copied.map(|_| ()).map_err(|error| StoreError::from_driver(&from.display().to_string(), error))
 }
@@ -130,7 +139,7 @@ pub async fn examine(path: &Path) -> Result<Examined> {
         let known = sqlite::MIGRATIONS.last().map_or(0, |migration| migration.version);
         Ok(Examined { damage, version: sqlite_version(&mut connection).await?, known })
     };
-    let examined = examined.await.map_err(fail);
+    let examined = within(WHOLE, examined).await.map_err(fail);
     let _ = connection.close().await;
     examined
 }
@@ -149,7 +158,7 @@ pub async fn settle(path: &Path) -> Result<()> {
     let fail = |error| StoreError::from_driver(&path.display().to_string(), error);
     let mut connection = connect(path, SHORT).await?;
     // Only whoever is alone with a database may end its log.
-    let settled = connection.execute("PRAGMA journal_mode = DELETE").await;
+    let settled = within(WHOLE, connection.execute("PRAGMA journal_mode = DELETE")).await;
     let _ = connection.close().await;
     settled.map(|_| ()).map_err(fail)
 }

@@ -76,10 +76,10 @@ impl Access for Sql {
         }
         let mut query = Query::new("SELECT request, status, body FROM idempotency WHERE user_id = ");
         query.push_bind(user_id).push(" AND key = ").push_bind(key);
-        let rows = query.build().fetch_all(&self.write).await.map_err(|error| self.fail(error))?;
+        let row = self.execute_returning(query).await.map_err(|error| self.fail(error))?;
         // It ended in between without an answer; whoever asks again is the first.
-        let Some(row) = rows.first() else { return Ok(Repeated::Running) };
-        repeated(row, request).map_err(|error| self.fail(error))
+        let Some(row) = row else { return Ok(Repeated::Running) };
+        repeated(&row, request).map_err(|error| self.fail(error))
     }
 
     async fn end_request(&self, user_id: i64, key: &str, answer: Option<(u16, &[u8])>) -> Result<()> {

@@ -32,7 +32,7 @@ pub(super) async fn add(tx: &mut Tx, host_id: i64, done: impl Iterator<Item = Ac
             ") ON CONFLICT (hour, slot) DO UPDATE SET polls = activity.polls + excluded.polls, \
              failed = activity.failed + excluded.failed, posts = activity.posts + excluded.posts",
         );
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -60,6 +60,6 @@ pub(super) fn activity(row: &Row) -> sqlx::Result<Activity> {
 /// Forgets hours before.
 pub(super) async fn forget(tx: &mut Tx, before: Time) -> sqlx::Result<()> {
     let mut query = Query::new("DELETE FROM activity WHERE hour < ");
-    query.push_bind(ms(before)).build().execute(&mut **tx).await?;
+    tx.execute(query.push_bind(ms(before))).await?;
     Ok(())
 }

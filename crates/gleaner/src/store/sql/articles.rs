@@ -81,7 +81,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
     for piece in id_pieces(&done.map(|(commit, _)| commit.work_id).collect::<Vec<_>>()) {
         let mut query = Query::new("DELETE FROM article_work WHERE id IN ");
         push_ids(&mut query, piece);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     hold_hosts(tx, ours().map(|(commit, _)| (commit.lease, commit.host_hold_until))).await?;
     let told = ours().flat_map(|(commit, _)| commit.events.iter().map(|event| (event.clone(), commit.at)));
@@ -112,7 +112,7 @@ async fn check(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<HashMap<i
              JOIN article_work t ON t.id = v.work_id AND t.host_id = v.host_id AND t.state = 'waiting'",
         );
         query.push(LOCK);
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             let found = Live {
                 target: (row.try_get(1)?, row.try_get(2)?),
                 url: row.try_get(3)?,
@@ -194,7 +194,7 @@ async fn count(
 /// A suspicion begins or ends, which is rare.
 async fn suspicion_event(tx: &mut Tx, source_id: i64, change: &Change) -> sqlx::Result<NewEvent> {
     let mut query = Query::new("SELECT url FROM sources WHERE id = ");
-    let row = query.push_bind(source_id).build().fetch_one(&mut **tx).await?;
+    let row = tx.one(query.push_bind(source_id)).await?;
     Ok(NewEvent::of_suspicion(source_id, row.try_get(0)?, change))
 }
 
@@ -237,7 +237,7 @@ async fn replace_texts(
         .collect();
     let mut changed = HashSet::new();
     for piece in pieces(&rows) {
-        for row in replace(piece).build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(replace(piece)).await? {
             changed.insert(row.try_get::<i64, _>(0)?);
         }
     }
@@ -259,7 +259,7 @@ async fn post_ids(tx: &mut Tx, targets: &[Target]) -> sqlx::Result<HashMap<Targe
         });
         query.push("SELECT e.source_id, e.entry_key, e.post_id FROM v JOIN seen e ");
         query.push("ON e.source_id = v.source_id AND e.entry_key = v.entry_key WHERE e.post_id IS NOT NULL");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             ids.insert((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?);
         }
     }
@@ -311,7 +311,7 @@ async fn tie_entries(tx: &mut Tx, stored: &[(&Made<'_>, i64)]) -> sqlx::Result<(
         });
         query.push("UPDATE seen SET post_id = v.post_id FROM v ");
         query.push("WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key");
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -352,7 +352,7 @@ async fn try_again(tx: &mut Tx, commits: &[&ArticleCommit]) -> sqlx::Result<()> 
         query.push("UPDATE article_work SET tries = article_work.tries + v.tries, state = v.state, ");
         query.push("next_try_at = v.next_try_at, failed_at = v.failed_at, ");
         query.push("last_error = v.last_error FROM v WHERE article_work.id = v.work_id");
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ impl Audit for Sql {
 
 /// Adds a row in the transaction of what it tells.
 pub(super) async fn append(tx: &mut Tx, entry: &NewAudit) -> sqlx::Result<()> {
-    insert(entry).build().execute(&mut **tx).await?;
+    tx.execute(insert(entry)).await?;
     Ok(())
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn append(tx: &mut Tx, entry: &NewAudit) -> sqlx::Result<()> {
 pub(super) async fn delete_old(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
     let mut query = Query::new("DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE last_at < ");
     query.push_bind(ms(before)).push(" ORDER BY last_at LIMIT ").push(batch).push(")");
-    Ok(query.build().execute(&mut **tx).await?.rows_affected())
+    Ok(tx.execute(query).await?)
 }
 
 fn insert(entry: &NewAudit) -> Query {

@@ -32,21 +32,15 @@ pub(super) const NEXT_DUE: &str = "(SELECT CASE \
 #[async_trait]
 impl Work for Sql {
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let claims = claim(&mut tx, request).await;
-            self.end(tx, claims).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let claims = claim(&mut tx, request).await;
+        self.end(tx, claims).await
     }
 
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let claim = claim_source(&mut tx, id, request).await;
-            self.end(tx, claim).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let claim = claim_source(&mut tx, id, request).await;
+        self.end(tx, claim).await
     }
 
     async fn source_hosts(&self, ids: &[i64]) -> Result<Vec<(i64, i64)>> {
@@ -61,21 +55,15 @@ impl Work for Sql {
     }
 
     async fn claim_sources(&self, ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let claims = claim_sources(&mut tx, ids, request).await;
-            self.end(tx, claims).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let claims = claim_sources(&mut tx, ids, request).await;
+        self.end(tx, claims).await
     }
 
     async fn claim_pages(&self, source_ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let claims = claim_pages(&mut tx, source_ids, request).await;
-            self.end(tx, claims).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let claims = claim_pages(&mut tx, source_ids, request).await;
+        self.end(tx, claims).await
     }
 
     async fn poll_holds(&self, ids: &[i64]) -> Result<Vec<PollHold>> {
@@ -133,24 +121,21 @@ impl Work for Sql {
     }
 
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let mut kept = Vec::new();
-            for piece in pieces(leases) {
-                let mut query = with_leases(piece);
-                query.push("UPDATE hosts SET lease_until = ").push_bind(ms(until));
-                query.push(", next_due = ").push_bind(ms(until));
-                query.push(
-                    " FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence AND lease_owner IS NOT NULL",
-                );
-                query.push(" RETURNING hosts.id, hosts.fence");
-                let rows = query.build().fetch_all(&mut *tx).await.map_err(|error| self.fail(error))?;
-                kept.extend(rows.iter().map(|row| Lease { host_id: row.get(0), fence: row.get(1) }));
-            }
-            self.finish(tx).await?;
-            Ok(kept)
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let mut kept = Vec::new();
+        for piece in pieces(leases) {
+            let mut query = with_leases(piece);
+            query.push("UPDATE hosts SET lease_until = ").push_bind(ms(until));
+            query.push(", next_due = ").push_bind(ms(until));
+            query.push(
+                " FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence AND lease_owner IS NOT NULL",
+            );
+            query.push(" RETURNING hosts.id, hosts.fence");
+            let rows = tx.rows(query).await.map_err(|error| self.fail(error))?;
+            kept.extend(rows.iter().map(|row| Lease { host_id: row.get(0), fence: row.get(1) }));
+        }
+        self.finish(tx).await?;
+        Ok(kept)
     }
 
     async fn known(&self, source_ids: &[i64]) -> Result<HashMap<i64, Vec<Seen>>> {
@@ -179,13 +164,10 @@ impl Work for Sql {
             let stored = super::commit::store_validators(&mut tx, commits).await;
             self.end(tx, stored).await?;
         }
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let committed = super::commit::commit(&mut tx, commits).await;
-            let committed = and_release(&mut tx, committed, releases).await;
-            self.end(tx, committed).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let committed = super::commit::commit(&mut tx, commits).await;
+        let committed = and_release(&mut tx, committed, releases).await;
+        self.end(tx, committed).await
     }
 
     async fn commit_articles(
@@ -193,13 +175,10 @@ impl Work for Sql {
         commits: &[ArticleCommit],
         releases: &[Release],
     ) -> Result<Vec<Committed>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let committed = super::articles::commit(&mut tx, commits).await;
-            let committed = and_release(&mut tx, committed, releases).await;
-            self.end(tx, committed).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let committed = super::articles::commit(&mut tx, commits).await;
+        let committed = and_release(&mut tx, committed, releases).await;
+        self.end(tx, committed).await
     }
 
     async fn retry_pages(&self, source_id: i64, now: Time) -> Result<u64> {
@@ -304,17 +283,17 @@ pub(super) fn due_articles(hosts: &[i64], sources: Option<&[i64]>, request: &Cla
 }
 
 async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> {
-    let rows = claim_hosts(request).build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(claim_hosts(request)).await?;
     let mut claims = rows.iter().map(leased).collect::<sqlx::Result<Vec<Claim>>>()?;
     let hosts: Vec<i64> = claims.iter().map(|claim| claim.lease.host_id).collect();
     let mut due: HashMap<i64, Vec<Source>> = HashMap::new();
     let mut articles: HashMap<i64, Vec<_>> = HashMap::new();
     for piece in id_pieces(&hosts) {
-        let row = due_sources(piece, request).build().fetch_one(&mut **tx).await?;
+        let row = tx.one(due_sources(piece, request)).await?;
         for (host_id, source) in sources(&row)? {
             due.entry(host_id).or_default().push(source);
         }
-        for row in due_articles(piece, None, request).build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(due_articles(piece, None, request)).await? {
             articles.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
         }
     }
@@ -332,12 +311,12 @@ async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Res
     query.push(" WHERE id = (SELECT host_id FROM source_state WHERE source_id = ").push_bind(id);
     query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(ms(request.now));
     query.push(") RETURNING ").push(LEASED);
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
+    let Some(row) = tx.row(query).await? else { return Ok(None) };
     let mut claim = leased(&row)?;
     let mut query = select_sources();
     query.push(" WHERE s.id = ").push_bind(id);
     end_sources(&mut query);
-    let row = query.build().fetch_one(&mut **tx).await?;
+    let row = tx.one(query).await?;
     claim.sources = sources(&row)?.into_iter().map(|(_, source)| source).collect();
     Ok(Some(claim))
 }
@@ -356,7 +335,7 @@ async fn claim_free_hosts(
     query.push(SKIP_LOCKED).push(") ");
     push_lease(&mut query, request);
     query.push(" WHERE id IN (SELECT id FROM free) RETURNING ").push(LEASED);
-    query.build().fetch_all(&mut **tx).await?.iter().map(leased).collect()
+    tx.rows(query).await?.iter().map(leased).collect()
 }
 
 async fn claim_sources(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> {
@@ -378,7 +357,7 @@ async fn claim_sources(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx
         query.push(" WHERE s.id IN ");
         push_ids(&mut query, piece);
         end_sources(&mut query);
-        for (host_id, source) in sources(&query.build().fetch_one(&mut **tx).await?)? {
+        for (host_id, source) in sources(&tx.one(query).await?)? {
             if let Some(claim) = places.get(&host_id).and_then(|place| claims.get_mut(*place)) {
                 claim.sources.push(source);
             }
@@ -408,7 +387,7 @@ async fn claim_pages(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::
     let mut pages: HashMap<i64, Vec<ArticleWork>> = HashMap::new();
     for piece in id_pieces(ids).filter(|_| !hosts.is_empty()) {
         for hosts in id_pieces(&hosts) {
-            for row in due_articles(hosts, Some(piece), request).build().fetch_all(&mut **tx).await? {
+            for row in tx.rows(due_articles(hosts, Some(piece), request)).await? {
                 pages.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
             }
         }
@@ -425,14 +404,14 @@ async fn wake_source(tx: &mut Tx, id: i64, now: Time) -> sqlx::Result<Option<Opt
         "SELECT h.id, h.fence, h.lease_owner, h.lease_until FROM {SOURCE_TABLES} WHERE s.id = "
     ));
     query.push_bind(id).push(LOCK);
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
+    let Some(row) = tx.row(query).await? else { return Ok(None) };
     let lease = Lease { host_id: row.try_get(0)?, fence: row.try_get(1)? };
     let leased = row.try_get::<Option<&str>, _>(2)?.is_some()
         && row.try_get::<Option<i64>, _>(3)?.is_some_and(|until| until > ms(now));
     let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
     query.push_bind(ms(now)).push(" WHERE enabled AND source_id = ").push_bind(id);
     query.push(" AND (next_poll_at IS NULL OR next_poll_at > ").push_bind(ms(now)).push(")");
-    query.build().execute(&mut **tx).await?;
+    tx.execute(query).await?;
     settle_hosts(tx, &[lease.host_id]).await?;
     Ok(Some(leased.then_some(lease)))
 }
@@ -443,7 +422,7 @@ async fn wake_sources(tx: &mut Tx, ids: &[i64], now: Time) -> sqlx::Result<Vec<i
         Query::new("SELECT id FROM hosts WHERE id IN (SELECT host_id FROM source_state WHERE source_id IN ");
     push_ids(&mut query, ids);
     query.push(")").push(SKIP_LOCKED);
-    let rows = query.build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(query).await?;
     let hosts = rows.iter().map(|row| row.try_get(0)).collect::<sqlx::Result<Vec<i64>>>()?;
     let mut woken = HashSet::with_capacity(ids.len());
     for hosts in id_pieces(&hosts) {
@@ -455,7 +434,7 @@ async fn wake_sources(tx: &mut Tx, ids: &[i64], now: Time) -> sqlx::Result<Vec<i
         query.push(" AND host_id IN ");
         push_ids(&mut query, hosts);
         query.push(" RETURNING source_id");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             woken.insert(row.try_get::<i64, _>(0)?);
         }
     }
@@ -539,7 +518,7 @@ async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
         query.push("served_id = COALESCE(v.served_id, hosts.served_id), ");
         query.push("quick = COALESCE(v.quick, hosts.quick) FROM v ");
         query.push("WHERE hosts.id = v.host_id AND hosts.fence = v.fence");
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     // One whose fence was stale is leased by another, and stays as it is; or it is free, and settled once more.
     settle_hosts(tx, &releases.iter().map(|release| release.lease.host_id).collect::<Vec<i64>>()).await
@@ -552,7 +531,7 @@ pub(super) async fn settle_hosts(tx: &mut Tx, hosts: &[i64]) -> sqlx::Result<()>
             "UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL AND id IN "
         ));
         push_ids(&mut query, piece);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -573,7 +552,7 @@ pub(super) async fn host_ids(
         });
         // A row that is there already is returned only if it is written.
         query.push(" ON CONFLICT (name, slot) DO UPDATE SET slot = excluded.slot RETURNING id, name, slot");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             let slot = u32::try_from(row.try_get::<i64, _>("slot")?).unwrap_or(0);
             ids.insert(HostKey { name: row.try_get("name")?, slot }, row.try_get("id")?);
         }

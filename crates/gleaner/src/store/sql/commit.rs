@@ -79,7 +79,7 @@ pub(super) async fn store_validators(tx: &mut Tx, commits: &[Commit]) -> sqlx::R
         let mut query = Query::new("UPDATE source_state SET etag = ");
         query.push_bind(memory.etag.as_deref()).push(", reader_version = ").push_bind(memory.reader_version);
         query.push(" WHERE source_id = ").push_bind(commit.source_id);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -102,7 +102,7 @@ async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<
              ORDER BY t.source_id",
         );
         query.push(LOCK);
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             found.insert(row.try_get::<i64, _>(0)?, row.try_get::<Option<i64>, _>(1)?);
         }
     }
@@ -199,7 +199,7 @@ async fn meet_again<'a>(
             "SELECT p.id, p.source_id, p.entry_key, p.url, p.title, p.content_hash, p.published_at FROM v \
              JOIN posts p ON p.source_id = v.source_id AND p.entry_key = v.entry_key",
         );
-        for found in query.build().fetch_all(&mut **tx).await? {
+        for found in tx.rows(query).await? {
             let target: (i64, i64) = (found.try_get(1)?, found.try_get(2)?);
             let Some(row) = piece.iter().find(|row| (row.source_id, row.entry_key) == target) else {
                 continue;
@@ -261,7 +261,7 @@ pub(super) async fn insert_posts(tx: &mut Tx, rows: &[PostRow<'_>]) -> sqlx::Res
                 .push_bind(post.raw_content.as_deref());
         });
         query.push(" ON CONFLICT ").push(target).push(" DO NOTHING RETURNING id, source_id, entry_key");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
         }
     }
@@ -314,7 +314,7 @@ async fn change_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
                      AND p.content_hash = v.content_hash AND p.unique_text AND p.id <> v.post_id)) \
              RETURNING posts.id, posts.source_id",
         );
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             if let Some(place) = places.get(&row.try_get(1)?) {
                 live[*place].changed.push(row.try_get(0)?);
             }
@@ -357,7 +357,7 @@ async fn remember(tx: &mut Tx, live: &[Live<'_>], post_ids: &PostIds) -> sqlx::R
              title = excluded.title, content = excluded.content, published_at = excluded.published_at, \
              post_id = excluded.post_id, absent_since = excluded.absent_since",
         );
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -375,7 +375,7 @@ async fn forget(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         });
         query.push("UPDATE seen SET absent_since = v.at FROM v ");
         query.push("WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key");
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -421,7 +421,7 @@ async fn store_article_work(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> 
                 .push_bind(ms(live.commit.poll.at));
         });
         query.push(" ON CONFLICT (source_id, entry_key) DO NOTHING");
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await
 }
@@ -441,7 +441,7 @@ async fn remove_article_work(
             "DELETE FROM article_work WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM v) ",
         );
         query.push("RETURNING source_id, state, tries, poll_id");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             let state = state_of(&row)?;
             sources.entry(row.try_get(0)?).or_default().remove(state);
             if let Some(poll_id) = row.try_get::<Option<i64>, _>("poll_id")? {
@@ -471,14 +471,14 @@ async fn record_polls(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
         live.iter().filter(|live| live.quiet_poll_id.is_some() && is_quiet(live)).collect();
     let mut rest = places(live);
     for piece in pieces(&quiet) {
-        for row in join_quiet_polls(piece).build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(join_quiet_polls(piece)).await? {
             rest.remove(&row.try_get(0)?);
         }
     }
     let mut new: Vec<usize> = rest.values().copied().collect();
     new.sort_unstable();
     for piece in pieces(&new) {
-        for row in insert_polls(piece, live).build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(insert_polls(piece, live)).await? {
             if let Some(place) = rest.get(&row.try_get("source_id")?) {
                 let id = row.try_get("id")?;
                 live[*place].quiet_poll_id = is_quiet(&live[*place]).then_some(id);
@@ -580,7 +580,7 @@ pub(super) async fn insert_events(tx: &mut Tx, rows: &[(NewEvent, Time)]) -> sql
                 .push_bind(event.payload.as_str())
                 .push_bind(ms(*at));
         });
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -636,7 +636,7 @@ async fn update_states(tx: &mut Tx, mut query: Query, columns: &str) -> sqlx::Re
     let columns = columns.strip_prefix("source_id, ").unwrap_or(columns);
     query.push("UPDATE source_state SET ").push(assignments(columns));
     query.push(" FROM v WHERE source_state.source_id = v.source_id");
-    query.build().execute(&mut **tx).await?;
+    tx.execute(query).await?;
     Ok(())
 }
 
@@ -653,7 +653,7 @@ async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         query.push(" WHERE id = ").push_bind(commit.source_id);
         query.push(" AND NOT EXISTS (SELECT 1 FROM sources o WHERE o.collection_id = sources.collection_id ");
         query.push("AND o.id <> sources.id AND o.canonical_url = ").push_bind(moved.canonical_url.as_str());
-        if query.push(")").build().execute(&mut **tx).await?.rows_affected() == 0 {
+        if tx.execute(query.push(")")).await? == 0 {
             refuse_move(tx, commit, moved).await?;
             continue;
         }
@@ -665,7 +665,7 @@ async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
             .push_bind(hosts.get(&moved.host).copied())
             .push(" WHERE source_id = ")
             .push_bind(commit.source_id);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
         settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await?;
     }
     Ok(())
@@ -677,7 +677,7 @@ async fn refuse_move(tx: &mut Tx, commit: &Commit, moved: &Move) -> sqlx::Result
         Query::new("SELECT o.id FROM sources s JOIN sources o ON o.collection_id = s.collection_id ");
     query.push("AND o.id <> s.id WHERE s.id = ").push_bind(commit.source_id);
     query.push(" AND o.canonical_url = ").push_bind(moved.canonical_url.as_str());
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(()) };
+    let Some(row) = tx.row(query).await? else { return Ok(()) };
     let taken_by: i64 = row.try_get(0)?;
     if moved.redirect.taken_by == Some(taken_by) {
         return Ok(());
@@ -685,7 +685,7 @@ async fn refuse_move(tx: &mut Tx, commit: &Commit, moved: &Move) -> sqlx::Result
     let redirect = Redirect { taken_by: Some(taken_by), ..moved.redirect.clone() };
     let mut query = Query::new("UPDATE source_state SET redirect = ");
     query.push_bind(serde_json::to_string(&redirect).unwrap_or_default());
-    query.push(" WHERE source_id = ").push_bind(commit.source_id).build().execute(&mut **tx).await?;
+    tx.execute(query.push(" WHERE source_id = ").push_bind(commit.source_id)).await?;
     let event = NewEvent::of_refused_move(commit.source_id, &moved.from, &moved.url, taken_by);
     insert_events(tx, &[(event, commit.poll.at)]).await
 }

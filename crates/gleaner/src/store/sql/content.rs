@@ -141,7 +141,7 @@ impl Content for Sql {
         let mut query = Query::new(format!("SELECT {ARTICLE} FROM articles WHERE id = "));
         query.push_bind(id);
         let rows = self.rows(query).await?;
-        let articles = self.with_posts(&rows).await.map_err(|error| self.fail(error))?;
+        let articles = self.with_posts(&rows).await?;
         articles
             .into_iter()
             .next()
@@ -163,7 +163,7 @@ impl Content for Sql {
         push_visible_article(&mut query, visibility);
         query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
         let rows = self.rows(query).await?;
-        self.with_posts(&rows).await.map_err(|error| self.fail(error))
+        self.with_posts(&rows).await
     }
 
     async fn may_see_article(&self, id: i64, visibility: &Visibility) -> Result<bool> {
@@ -187,8 +187,7 @@ impl Content for Sql {
     async fn set_processed(&self, id: i64, processed: bool) -> Result<()> {
         let mut query = Query::new("UPDATE articles SET is_processed = ");
         query.push_bind(processed).push(" WHERE id = ").push_bind(id);
-        let done = query.build().execute(&self.write).await.map_err(|error| self.fail(error))?;
-        match done.rows_affected() {
+        match self.execute(query).await.map_err(|error| self.fail(error))? {
             0 => Err(StoreError::NotFound { entity: "article", key: id.to_string() }),
             _ => Ok(()),
         }
@@ -242,19 +241,21 @@ pub(super) fn list_posts(
 }
 
 impl Sql {
-    /// Articles of these rows, each with the posts it is made from.
-    async fn with_posts(&self, rows: &[Row]) -> sqlx::Result<Vec<Article>> {
-        let ids = rows.iter().map(|row| row.try_get("id")).collect::<sqlx::Result<Vec<i64>>>()?;
+    /// The articles of these rows, each with the posts it is made from.
+    async fn with_posts(&self, rows: &[Row]) -> Result<Vec<Article>> {
+        let ids = rows.iter().map(|row| row.try_get("id")).collect::<sqlx::Result<Vec<i64>>>();
         let mut posts: HashMap<i64, Vec<i64>> = HashMap::new();
-        for piece in id_pieces(&ids) {
+        for piece in id_pieces(&ids.map_err(|error| self.fail(error))?) {
             let mut query = Query::new("SELECT article_id, post_id FROM article_posts WHERE article_id IN ");
             push_ids(&mut query, piece);
             query.push(" ORDER BY article_id, post_id");
-            for row in query.build().fetch_all(&self.read).await? {
-                posts.entry(row.try_get(0)?).or_default().push(row.try_get(1)?);
+            let found = self.all(query, |row| Ok((row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?)));
+            for (article_id, post_id) in found.await? {
+                posts.entry(article_id).or_default().push(post_id);
             }
         }
-        rows.iter().map(|row| article(row, &mut posts)).collect()
+        let articles = rows.iter().map(|row| article(row, &mut posts)).collect::<sqlx::Result<_>>();
+        articles.map_err(|error| self.fail(error))
     }
 }
 
@@ -271,7 +272,7 @@ async fn create_article(
     for piece in id_pieces(&ids) {
         let mut query = Query::new("UPDATE posts SET linked = TRUE WHERE id IN ");
         push_ids(&mut query, piece);
-        let rows = query.push(" RETURNING id").build().fetch_all(&mut **tx).await?;
+        let rows = tx.rows(query.push(" RETURNING id")).await?;
         found.extend(rows.iter().map(|row| row.get::<i64, _>(0)));
     }
     if let Some(missing) = ids.iter().find(|id| !found.contains(id)) {
@@ -288,13 +289,13 @@ async fn create_article(
         .push_bind(false)
         .push_bind(ms(now));
     query.push(") RETURNING id");
-    let id: i64 = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
+    let id: i64 = tx.one(query).await?.try_get(0)?;
     for piece in pieces(&ids) {
         let mut query = Query::new("INSERT INTO article_posts (article_id, post_id) ");
         query.push_values(piece, |mut list, post_id| {
             list.push_bind(id).push_bind(*post_id);
         });
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(Ok(id))
 }

@@ -34,12 +34,9 @@ impl Events for Sql {
         if self.all(query, |_| Ok(())).await?.is_empty() {
             return Ok(0);
         }
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let numbered = number_events(&mut tx, limit).await;
-            self.end(tx, numbered).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let numbered = number_events(&mut tx, limit).await;
+        self.end(tx, numbered).await
     }
 
     async fn list_events(&self, filter: &EventFilter, from: Seek, limit: u32) -> Result<Vec<Event>> {
@@ -141,16 +138,16 @@ pub(super) fn list(filter: &EventFilter, from: Seek, limit: u32) -> Query {
 async fn number_events(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
     // Two dispatchers at once would give one number twice; the second waits here.
     let mut query = Query::new("SELECT value FROM meta WHERE name = 'last_seq'");
-    let row = query.push(ROW_LOCK).build().fetch_one(&mut **tx).await?;
+    let row = tx.one(query.push(ROW_LOCK)).await?;
     let last: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled("last_seq", error))?;
     let mut query = Query::new("WITH fresh AS (SELECT id, ROW_NUMBER() OVER (ORDER BY id) + ");
     query.push_bind(last).push(" AS seq FROM (SELECT id FROM outbox WHERE seq IS NULL ORDER BY id LIMIT ");
     query.push(i64::from(limit)).push(") first) ");
     query.push("UPDATE outbox SET seq = fresh.seq FROM fresh WHERE outbox.id = fresh.id");
-    let numbered = query.build().execute(&mut **tx).await?.rows_affected();
+    let numbered = tx.execute(query).await?;
     if numbered > 0 {
         let next = last.saturating_add(i64::try_from(numbered).unwrap_or(0));
-        set_meta("last_seq", &next.to_string()).build().execute(&mut **tx).await?;
+        tx.execute(set_meta("last_seq", &next.to_string())).await?;
     }
     Ok(numbered)
 }
@@ -164,7 +161,7 @@ pub(super) async fn delete_events(tx: &mut Tx, before: Time, batch: i64) -> sqlx
     query.push(batch).push(") DELETE FROM outbox WHERE seq < COALESCE(");
     query.push("(SELECT MIN(seq) FROM old WHERE created_at >= ").push_bind(before.as_millis());
     query.push("), (SELECT MAX(seq) + 1 FROM old))");
-    Ok(query.build().execute(&mut **tx).await?.rows_affected())
+    Ok(tx.execute(query).await?)
 }
 
 fn event(row: &Row) -> sqlx::Result<Event> {

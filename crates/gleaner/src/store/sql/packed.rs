@@ -37,7 +37,6 @@ static ALL: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-
 static SELECT_SOURCES: LazyLock<String> = LazyLock::new(|| {
     let (columns, health) = (ALL.as_str(), HEALTH.as_str());
     format!(

@@ -98,7 +98,7 @@ pub(super) async fn lock_sources(
         );
         push_ids(&mut query, piece);
         query.push(" ORDER BY source_id").push(ROW_LOCK);
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             let failed = u32::try_from(row.try_get::<i64, _>(1)?).unwrap_or(u32::MAX);
             let run = PageRun { failed, suspected: suspicion(&row, "pages_suspect")? };
             let pages =
@@ -130,7 +130,7 @@ pub(super) async fn store_sources(tx: &mut Tx, sources: &BTreeMap<i64, SourcePag
         });
         query.push("UPDATE source_state SET ").push(COUNTS);
         query.push(", pages_failed_run = v.run, pages_suspect = v.pages_suspect FROM v ");
-        query.push("WHERE source_state.source_id = v.source_id").build().execute(&mut **tx).await?;
+        tx.execute(query.push("WHERE source_state.source_id = v.source_id")).await?;
     }
     Ok(())
 }
@@ -146,7 +146,7 @@ pub(super) async fn count_sources(tx: &mut Tx, changes: &BTreeMap<i64, CountChan
             list.push_bind(*id).push_bind(change.waiting).push_bind(change.failed).push_bind(change.given_up);
         });
         query.push("UPDATE source_state SET ").push(COUNTS);
-        query.push(" FROM v WHERE source_state.source_id = v.source_id").build().execute(&mut **tx).await?;
+        tx.execute(query.push(" FROM v WHERE source_state.source_id = v.source_id")).await?;
     }
     Ok(())
 }
@@ -169,19 +169,19 @@ pub(super) async fn count_polls(tx: &mut Tx, changes: &BTreeMap<i64, PollChange>
              pages_failed = polls.pages_failed + v.failed, pages_given_up = polls.pages_given_up + v.given_up, \
              new_posts = polls.new_posts + v.new_posts FROM v WHERE polls.id = v.poll_id",
         );
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     // Few pages are skipped, and what a row has skipped is JSON.
     for (id, change) in rows.into_iter().filter(|(_, change)| change.skipped != Skipped::default()) {
         let mut query = Query::new("SELECT skipped FROM polls WHERE id = ");
-        let Some(row) = query.push_bind(id).build().fetch_optional(&mut **tx).await? else { continue };
+        let Some(row) = tx.row(query.push_bind(id)).await? else { continue };
         let before: Option<&str> = row.try_get(0)?;
         let before = before.map_or(Ok(Skipped::default()), |text| {
             serde_json::from_str(text).map_err(|error| garbled("skipped", error))
         })?;
         let skipped = serde_json::to_string(&skipped_sum(before, change.skipped)).unwrap_or_default();
         let mut query = Query::new("UPDATE polls SET skipped = ");
-        query.push_bind(skipped).push(" WHERE id = ").push_bind(id).build().execute(&mut **tx).await?;
+        tx.execute(query.push_bind(skipped).push(" WHERE id = ").push_bind(id)).await?;
     }
     Ok(())
 }
@@ -235,7 +235,7 @@ pub(super) async fn retry(tx: &mut Tx, source_id: i64, now: Time) -> sqlx::Resul
     query.push(" RETURNING host_id, poll_id");
     let (mut hosts, mut change) = (Vec::new(), CountChange::default());
     let mut polls: BTreeMap<i64, PollChange> = BTreeMap::new();
-    let rows = query.build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(query).await?;
     for row in &rows {
         hosts.push(row.try_get::<i64, _>(0)?);
         change.remove(PageState::GivenUp);
@@ -265,7 +265,7 @@ pub(super) fn old(before: Time, batch: i64) -> Query {
 
 /// Forgets pages that were given up before; returns how many.
 pub(super) async fn clean_up(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
-    let rows = old(before, batch).build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(old(before, batch)).await?;
     if rows.is_empty() {
         return Ok(0);
     }
@@ -279,7 +279,7 @@ pub(super) async fn clean_up(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Res
     for piece in id_pieces(&ids) {
         let mut query = Query::new("DELETE FROM article_work WHERE state = 'given_up' AND id IN ");
         push_ids(&mut query, piece);
-        for row in query.push(" RETURNING source_id").build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query.push(" RETURNING source_id")).await? {
             changes.entry(row.try_get(0)?).or_default().remove(PageState::GivenUp);
         }
     }

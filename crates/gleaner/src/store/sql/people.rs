@@ -5,7 +5,7 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::Row;
-use super::{Query, Sql, ms, time};
+use super::{Query, Sql, Statement, ms, time};
 use crate::store::{Collection, CollectionEdit, People, Result, StoreError, User};
 
 #[async_trait]
@@ -105,7 +105,7 @@ impl People for Sql {
                 query.push(" AND service = ").push_bind(service);
             }
         }
-        match query.build().execute(&self.write).await {
+        match self.execute(query).await {
             Ok(_) => Ok(()),
             Err(error) if is_foreign_key(&error) => {
                 Err(StoreError::NotFound { entity: "user", key: owner_id.to_string() })
@@ -129,10 +129,11 @@ impl People for Sql {
 
 /// What most methods here are made of.
 impl Sql {
-    /// Runs an `INSERT … VALUES (…` and tells the id; a name that is taken, or an owner that is missing, is told.
+    /// Runs an `INSERT … VALUES (…` and returns the new id; reports a name that is taken or an owner that is missing.
     pub(super) async fn insert(&self, mut query: Query, entity: &'static str, key: &str) -> Result<i64> {
-        match query.push(") RETURNING id").build().fetch_one(&self.write).await {
-            Ok(row) => row.try_get(0).map_err(|error| self.fail(error)),
+        match self.execute_returning(query.push(") RETURNING id")).await {
+            Ok(Some(row)) => row.try_get(0).map_err(|error| self.fail(error)),
+            Ok(None) => Err(self.fail(sqlx::Error::RowNotFound)),
             Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
                 Err(StoreError::Duplicate { entity, key: key.to_owned(), id: None })
             }
@@ -145,7 +146,7 @@ impl Sql {
 
     pub(super) async fn all<T>(
         &self,
-        query: Query,
+        query: impl Into<Statement>,
         read: impl Fn(&Row) -> sqlx::Result<T>,
     ) -> Result<Vec<T>> {
         let rows = self.rows(query).await?;
@@ -153,16 +154,18 @@ impl Sql {
     }
 
     /// Runs a statement; how many rows it touched.
-    pub(super) async fn run(&self, mut query: Query) -> Result<u64> {
-        let done = query.build().execute(&self.write).await.map_err(|error| self.fail(error))?;
-        Ok(done.rows_affected())
+    pub(super) async fn run(&self, query: impl Into<Statement>) -> Result<u64> {
+        self.execute(query).await.map_err(|error| self.fail(error))
     }
 
-    pub(super) async fn change(&self, mut query: Query, entity: &'static str, id: i64) -> Result<()> {
-        match query.build().execute(&self.write).await {
-            Ok(done) if done.rows_affected() == 0 => {
-                Err(StoreError::NotFound { entity, key: id.to_string() })
-            }
+    pub(super) async fn change(
+        &self,
+        query: impl Into<Statement>,
+        entity: &'static str,
+        id: i64,
+    ) -> Result<()> {
+        match self.execute(query).await {
+            Ok(0) => Err(StoreError::NotFound { entity, key: id.to_string() }),
             Ok(_) => Ok(()),
             Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
                 Err(StoreError::Duplicate { entity, key: id.to_string(), id: None })
@@ -173,7 +176,7 @@ impl Sql {
 
     pub(super) async fn delete(
         &self,
-        query: Query,
+        query: impl Into<Statement>,
         entity: &'static str,
         id: i64,
         why: &'static str,

@@ -25,11 +25,11 @@ pub(super) async fn index(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
     let mut query = Query::new("SELECT value FROM meta WHERE name = ");
     query.push_bind(INDEXED).push(SKIP_LOCKED);
     // Another worker is at it.
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(0) };
+    let Some(row) = tx.row(query).await? else { return Ok(0) };
     let from: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled(INDEXED, error))?;
     let mut query = Query::new("SELECT seq, kind, payload FROM outbox WHERE seq > ");
     query.push_bind(from).push(" ORDER BY seq LIMIT ").push(i64::from(limit));
-    let rows = query.build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(query).await?;
     let Some(last) = rows.last() else { return Ok(0) };
     let mut ids = Vec::new();
     for row in &rows {
@@ -42,7 +42,7 @@ pub(super) async fn index(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
     for piece in id_pieces(&ids) {
         index_posts(tx, piece).await?;
     }
-    set_meta(INDEXED, &last.try_get::<i64, _>("seq")?.to_string()).build().execute(&mut **tx).await?;
+    tx.execute(set_meta(INDEXED, &last.try_get::<i64, _>("seq")?.to_string())).await?;
     Ok(rows.len() as u64)
 }
 
@@ -57,11 +57,11 @@ fn post_ids(payload: &str) -> Vec<i64> {
 async fn index_posts(tx: &mut Tx, ids: &[i64]) -> sqlx::Result<()> {
     let mut query = Query::new(format!("DELETE FROM post_text WHERE {TEXT_ID} IN "));
     push_ids(&mut query, ids);
-    query.build().execute(&mut **tx).await?;
+    tx.execute(query).await?;
     let mut query = Query::new("SELECT id, title, body FROM posts WHERE id IN ");
     push_ids(&mut query, ids);
     let mut texts = Vec::with_capacity(ids.len());
-    for row in query.build().fetch_all(&mut **tx).await? {
+    for row in tx.rows(query).await? {
         let title = row.try_get::<Option<&str>, _>("title")?.unwrap_or_default();
         let text = format!("{title}\n{}", row.try_get::<&str, _>("body")?);
         texts.push((row.try_get::<i64, _>("id")?, words(&text)));
@@ -71,7 +71,7 @@ async fn index_posts(tx: &mut Tx, ids: &[i64]) -> sqlx::Result<()> {
             list.push_bind(*id).push_bind(words.as_str());
         });
         query.push(format!("INSERT INTO post_text ({TEXT_COLUMNS}) SELECT v.id, {TEXT_VALUE} FROM v"));
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -80,21 +80,21 @@ async fn index_posts(tx: &mut Tx, ids: &[i64]) -> sqlx::Result<()> {
 /// then nobody finds it either, since a search reads the posts themselves.
 pub(super) async fn sweep(tx: &mut Tx, stretch: i64) -> sqlx::Result<()> {
     let mut query = Query::new("SELECT value FROM meta WHERE name = ");
-    let row = query.push_bind(SWEPT).build().fetch_optional(&mut **tx).await?;
+    let row = tx.row(query.push_bind(SWEPT)).await?;
     let from: i64 = row.and_then(|row| row.get::<String, _>(0).parse().ok()).unwrap_or(0);
     let mut query =
         Query::new(format!("SELECT MAX(id) FROM (SELECT {TEXT_ID} AS id FROM post_text WHERE {TEXT_ID} > "));
     query.push_bind(from).push(format!(" ORDER BY {TEXT_ID} LIMIT ")).push(stretch).push(") stretch");
-    let to: Option<i64> = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
+    let to: Option<i64> = tx.one(query).await?.try_get(0)?;
     if let Some(to) = to {
         let mut query = Query::new(format!("DELETE FROM post_text WHERE {TEXT_ID} > "));
         query.push_bind(from).push(format!(" AND {TEXT_ID} <= ")).push_bind(to);
         query.push(format!(" AND NOT EXISTS (SELECT 1 FROM posts p WHERE p.id = {TEXT_ID})"));
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     let next = to.unwrap_or(0);
     if next != from {
-        set_meta(SWEPT, &next.to_string()).build().execute(&mut **tx).await?;
+        tx.execute(set_meta(SWEPT, &next.to_string())).await?;
     }
     Ok(())
 }

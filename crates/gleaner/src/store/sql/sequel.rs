@@ -57,7 +57,7 @@ async fn remember(tx: &mut Tx, lease: Lease, memory: &HostMemory, lift_hold: boo
         query.push(", hold_until = NULL");
     }
     query.push(" WHERE id = ").push_bind(lease.host_id);
-    query.build().execute(&mut **tx).await?;
+    tx.execute(query).await?;
     Ok(())
 }
 
@@ -73,7 +73,7 @@ async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: &(Excuse, String), at
     query.push(" FROM v WHERE source_state.source_id = v.source_id AND source_state.fence = ");
     query.push_bind(taken.asked.fence);
     query.push(" AND source_state.last_polled_at = v.last_polled_at RETURNING source_state.host_id");
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(()) };
+    let Some(row) = tx.row(query).await? else { return Ok(()) };
     settle_hosts(tx, &[row.try_get(0)?]).await?;
     mark_polls(tx, taken.asked.source, (taken.first_at, taken.last_at), excuse).await?;
     match taken.event() {
@@ -93,14 +93,14 @@ async fn mark_polls(
     query.push_bind(excuse.name()).push(", excused_by = ").push_bind(excused_by.as_str());
     query.push(" WHERE source_id = ").push_bind(source_id);
     query.push(" AND outcome = 'failed' AND last_at BETWEEN ").push_bind(ms(from));
-    query.push(" AND ").push_bind(ms(to)).build().execute(&mut **tx).await?;
+    tx.execute(query.push(" AND ").push_bind(ms(to))).await?;
     Ok(())
 }
 
 /// Tells that what was told of a source is taken back.
 async fn correct(tx: &mut Tx, taken: &TakenBack, at: Time) -> sqlx::Result<()> {
     let mut query = Query::new("SELECT url FROM sources WHERE id = ");
-    let row = query.push_bind(taken.asked.source).build().fetch_one(&mut **tx).await?;
+    let row = tx.one(query.push_bind(taken.asked.source)).await?;
     let decision = Decision {
         health: taken.health.clone(),
         next: Some(Next { at: taken.next_poll_at, why: Why::Incident }),
@@ -133,7 +133,7 @@ async fn release_sources(
         query.push(" AND (hold_until IS NULL OR hold_until <= ").push_bind(ms(now)).push("))");
     }
     query.push(") ORDER BY next_poll_at LIMIT ").push(RELEASED).push(")");
-    query.build().execute(&mut **tx).await?;
+    tx.execute(query).await?;
     Ok(())
 }
 
@@ -155,7 +155,7 @@ pub(super) async fn hold_hosts(
         });
         query.push("UPDATE hosts SET hold_until = v.hold_until FROM v WHERE hosts.id = v.host_id ");
         query.push("AND (hosts.hold_until IS NULL OR hosts.hold_until < v.hold_until)");
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }

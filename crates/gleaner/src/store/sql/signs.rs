@@ -24,7 +24,7 @@ pub(super) async fn store(tx: &mut Tx, commits: impl Iterator<Item = &Commit>) -
         });
         query.push("UPDATE source_state SET suspect = v.suspect FROM v ");
         query.push("WHERE source_state.source_id = v.source_id");
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -47,7 +47,7 @@ pub(super) async fn store_elsewhere(tx: &mut Tx, commits: impl Iterator<Item = &
         });
         query.push("UPDATE source_state SET elsewhere = v.elsewhere FROM v ");
         query.push("WHERE source_state.source_id = v.source_id");
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -73,7 +73,7 @@ pub(super) async fn store_looks<'a>(
         query.push("UPDATE source_state SET elsewhere = v.elsewhere FROM v ");
         query.push("WHERE source_state.source_id = v.source_id AND source_state.elsewhere IS NOT NULL ");
         query.push("RETURNING source_state.source_id");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             kept.insert(row.try_get::<i64, _>(0)?);
         }
     }

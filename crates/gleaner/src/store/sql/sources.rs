@@ -17,8 +17,8 @@ use super::state::{HEALTH, assignments, push_health};
 use super::visibility::push_visible;
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
 use crate::store::{
-    Created, GoesBy, Held, Host, HostKey, HostOrder, NewSource, Place, Result, Sorted, Source,
-    SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn, Visibility,
+    Created, GoesBy, Held, Host, HostKey, HostOrder, NewSource, Place, Result, Sorted, Source, SourceEdit,
+    SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn, Visibility,
 };
 
 /// Policies, kinds and statuses are few; names that config no longer has could be many.
@@ -259,7 +259,7 @@ impl Sql {
     async fn source_at(&self, collection_id: i64, canonical_url: &str) -> Result<Option<i64>> {
         let mut query = Query::new("SELECT id FROM sources WHERE collection_id = ");
         query.push_bind(collection_id).push(" AND canonical_url = ").push_bind(canonical_url);
-        let row = query.build().fetch_optional(&self.write).await.map_err(|error| self.fail(error))?;
+        let row = self.execute_returning(query).await.map_err(|error| self.fail(error))?;
         Ok(row.map(|row| row.get(0)))
     }
 }
@@ -359,7 +359,7 @@ async fn create(tx: &mut Tx, sources: &[NewSource], now: Time) -> sqlx::Result<V
             list.push_bind(1_i64).push_bind(ms(now));
         });
         query.push(" RETURNING id, collection_id, canonical_url");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
         }
         insert_states(tx, piece, &ids, &hosts).await?;
@@ -383,7 +383,7 @@ async fn existing_ids(tx: &mut Tx, sources: &[NewSource]) -> sqlx::Result<HashMa
         });
         query.push("SELECT s.id, s.collection_id, s.canonical_url FROM v JOIN sources s ");
         query.push("ON s.collection_id = v.collection_id AND s.canonical_url = v.canonical_url");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
         }
     }
@@ -406,7 +406,7 @@ async fn insert_states(
             push_health(&mut list, &Health::new().disabled_by_hand(None), None);
         }
     });
-    query.build().execute(&mut **tx).await?;
+    tx.execute(query).await?;
     Ok(())
 }
 
@@ -421,7 +421,7 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
         "SELECT s.version, t.fence, t.host_id, t.last_polled_at FROM {SOURCE_TABLES} WHERE s.id = "
     ));
     query.push_bind(edit.id).push(LOCK);
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(Edited::Missing) };
+    let Some(row) = tx.row(query).await? else { return Ok(Edited::Missing) };
     let (version, fence, old_host): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let polled_at: Option<i64> = row.try_get(3)?;
     if (version, fence, polled_at) != (edit.version, edit.fence, opt_ms(edit.polled_at)) {
@@ -437,14 +437,14 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
         "UPDATE sources SET {}, version = version + 1 FROM v WHERE id = ",
         assignments(SETTINGS)
     ));
-    query.push_bind(edit.id).build().execute(&mut **tx).await?;
+    tx.execute(query.push_bind(edit.id)).await?;
     let mut query = with_values(HEALTH, one, |list, edit| push_health(list, &edit.health, edit.next_poll_at));
     query.push(format!("UPDATE source_state SET {}, fence = fence + 1, host_id = ", assignments(HEALTH)));
     query.push_bind(host);
     if edit.forget {
         query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, elsewhere = NULL, pages_suspect = NULL, pages_failed_run = 0");
     }
-    query.push(" FROM v WHERE source_id = ").push_bind(edit.id).build().execute(&mut **tx).await?;
+    tx.execute(query.push(" FROM v WHERE source_id = ").push_bind(edit.id)).await?;
     settle_hosts(tx, &[old_host, host]).await?;
     insert_events(tx, &edit.events.iter().map(|event| (event.clone(), now)).collect::<Vec<_>>()).await?;
     if let Some(entry) = &edit.audit {
@@ -457,7 +457,7 @@ async fn delete(tx: &mut Tx, id: i64) -> sqlx::Result<bool> {
     let mut hosts = Vec::new();
     for table in ["source_state", "article_work"] {
         let mut query = Query::new(format!("SELECT host_id FROM {table} WHERE source_id = "));
-        let rows = query.push_bind(id).build().fetch_all(&mut **tx).await?;
+        let rows = tx.rows(query.push_bind(id)).await?;
         hosts.extend(rows.iter().map(|row| row.get::<i64, _>(0)));
     }
     hosts.sort_unstable();
@@ -466,7 +466,7 @@ async fn delete(tx: &mut Tx, id: i64) -> sqlx::Result<bool> {
     for piece in id_pieces(&hosts) {
         let mut query = Query::new("UPDATE hosts SET slot = slot WHERE id IN ");
         push_ids(&mut query, piece);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     // Articles stay; those that were made from a private collection's posts stay as private as they were.
     let mut query = Query::new(
@@ -477,9 +477,9 @@ async fn delete(tx: &mut Tx, id: i64) -> sqlx::Result<bool> {
     query.push(
         " AND articles.id IN (SELECT ap.article_id FROM posts p JOIN article_posts ap ON ap.post_id = p.id ",
     );
-    query.push("WHERE p.source_id = ").push_bind(id).push(")").build().execute(&mut **tx).await?;
+    tx.execute(query.push("WHERE p.source_id = ").push_bind(id).push(")")).await?;
     let mut query = Query::new("DELETE FROM sources WHERE id = ");
-    let deleted = query.push_bind(id).build().execute(&mut **tx).await?.rows_affected();
+    let deleted = tx.execute(query.push_bind(id)).await?;
     settle_hosts(tx, &hosts).await?;
     Ok(deleted > 0)
 }

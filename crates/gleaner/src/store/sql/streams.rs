@@ -30,10 +30,8 @@ impl Streams for Sql {
         query.push(" AND (lease_until IS NULL OR lease_until <= ").push_bind(ms(claim.now));
         query.push(" OR lease_owner = ").push_bind(claim.owner.as_str());
         query.push(format!(") RETURNING {STREAM}"));
-        let row = self.in_time(1, async {
-            query.build().fetch_optional(&self.write).await.map_err(|error| self.fail(error))
-        });
-        row.await?.as_ref().map(stream).transpose().map_err(|error| self.fail(error))
+        let row = self.execute_returning(query).await.map_err(|error| self.fail(error))?;
+        row.as_ref().map(stream).transpose().map_err(|error| self.fail(error))
     }
 
     async fn record_stream(&self, owner: &str, from: i64, stream: &Stream) -> Result<bool> {

@@ -3,21 +3,19 @@
 use async_trait::async_trait;
 use gleaner_core::network::Down;
 use gleaner_core::time::{Span, Time};
-use sqlx::{AssertSqlSafe, Row as _};
+use sqlx::Row as _;
 
-use super::super::{EXPLAIN, PLAN_COLUMN, SKIP_LOCKED};
+use super::super::SKIP_LOCKED;
 use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
 use super::packed::select_sources;
 use super::webhooks::trim_deliveries;
-use super::{Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
+use super::{Limit, Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
 use crate::store::{
     ClaimRequest, ClaimScope, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted,
     SourceFilter, SourceOrder, Spread, Turn, Upkeep, Visibility,
 };
 
-/// How many times as long as for anything else is waited for what may touch very many rows.
-const LONG: u32 = 10;
 /// When what was overdue was spread last, in `meta`.
 const POLLS_SPREAD: &str = "polls_spread_at";
 /// Where clean-up of the history goes on, in `meta`.
@@ -28,33 +26,24 @@ const CLEANING: &str = "cleaning";
 #[async_trait]
 impl Upkeep for Sql {
     async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned> {
-        self.in_time(LONG, async {
-            let mut tx = self.begin().await?;
-            let cleaned = clean_up(&mut tx, cleanup).await;
-            self.end(tx, cleaned).await
-        })
-        .await
+        let mut tx = self.begin_within(Limit::Bulk).await?;
+        let cleaned = clean_up(&mut tx, cleanup).await;
+        self.end(tx, cleaned).await
     }
 
     async fn index_posts(&self, limit: u32) -> Result<u64> {
         if self.all(super::search::waiting(), |_| Ok(())).await?.is_empty() {
             return Ok(0);
         }
-        self.in_time(LONG, async {
-            let mut tx = self.begin().await?;
-            let indexed = super::search::index(&mut tx, limit).await;
-            self.end(tx, indexed).await
-        })
-        .await
+        let mut tx = self.begin_within(Limit::Bulk).await?;
+        let indexed = super::search::index(&mut tx, limit).await;
+        self.end(tx, indexed).await
     }
 
     async fn spread(&self, spread: &Spread) -> Result<u64> {
-        self.in_time(LONG, async {
-            let mut tx = self.begin().await?;
-            let spread = spread_polls(&mut tx, spread).await;
-            self.end(tx, spread).await
-        })
-        .await
+        let mut tx = self.begin_within(Limit::Bulk).await?;
+        let spread = spread_polls(&mut tx, spread).await;
+        self.end(tx, spread).await
     }
 
     async fn meta(&self, name: &str) -> Result<Option<String>> {
@@ -65,32 +54,18 @@ impl Upkeep for Sql {
     }
 
     async fn set_meta(&self, name: &str, value: &str) -> Result<()> {
-        let mut query = set_meta(name, value);
-        query.build().execute(&self.write).await.map_err(|error| self.fail(error))?;
+        let query = set_meta(name, value);
+        self.execute(query).await.map_err(|error| self.fail(error))?;
         Ok(())
     }
 
     async fn query_plans(&self) -> Result<Vec<(&'static str, String)>> {
         let mut plans = Vec::new();
         for (name, query) in hot_queries() {
-            let plan = self.plan(query).await.map_err(|error| self.fail(error))?;
+            let plan = self.explain(query).await.map_err(|error| self.fail(error))?;
             plans.push((name, plan));
         }
         Ok(plans)
-    }
-}
-
-impl Sql {
-    /// How the database would run a query, one step a line.
-    async fn plan(&self, mut query: Query) -> sqlx::Result<String> {
-        let explained = format!("{EXPLAIN}{}", query.sql().as_str());
-        // Explaining writes nothing, but the reader's connection refuses even to explain a write.
-        let arguments = sqlx::Execute::take_arguments(&mut query.build()).map_err(sqlx::Error::Encode)?;
-        let explained = sqlx::query_with(AssertSqlSafe(explained), arguments.unwrap_or_default());
-        let rows = explained.fetch_all(&self.write).await?;
-        let lines: Vec<String> =
-            rows.iter().map(|row| row.try_get(PLAN_COLUMN)).collect::<sqlx::Result<_>>()?;
-        Ok(lines.join("\n"))
     }
 }
 
@@ -170,12 +145,12 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     if let Some(before) = cleanup.posts_before {
         let mut query = Query::new("DELETE FROM posts WHERE id IN (");
         push_old_posts(&mut query, before, batch);
-        cleaned.posts = query.push(")").build().execute(&mut **tx).await?.rows_affected();
+        cleaned.posts = tx.execute(query.push(")")).await?;
     }
     let mut query = Query::new("WITH old AS (SELECT source_id, entry_key FROM seen WHERE absent_since < ");
     query.push_bind(ms(cleanup.seen_before)).push(" ORDER BY absent_since LIMIT ").push(batch);
     query.push(") DELETE FROM seen WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM old)");
-    cleaned.seen = query.build().execute(&mut **tx).await?.rows_affected();
+    cleaned.seen = tx.execute(query).await?;
     cleaned.polls = sweep_polls(tx, cleanup).await?;
     super::search::sweep(tx, STRETCH * batch).await?;
     super::activity::forget(tx, cleanup.activity_before).await?;
@@ -192,10 +167,10 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
 /// Whether no other worker cleans up at this moment: two would only wait for each other's rows.
 async fn is_alone(tx: &mut Tx) -> sqlx::Result<bool> {
     let mut query = Query::new("INSERT INTO meta (name, value) VALUES (");
-    query.push_bind(CLEANING).push(", '') ON CONFLICT DO NOTHING").build().execute(&mut **tx).await?;
+    tx.execute(query.push_bind(CLEANING).push(", '') ON CONFLICT DO NOTHING")).await?;
     let mut query = Query::new("SELECT 1 FROM meta WHERE name = ");
     query.push_bind(CLEANING).push(SKIP_LOCKED);
-    Ok(query.build().fetch_optional(&mut **tx).await?.is_some())
+    Ok(tx.row(query).await?.is_some())
 }
 
 fn push_old_posts(query: &mut Query, before: Time, batch: i64) {
@@ -207,7 +182,7 @@ fn push_old_posts(query: &mut Query, before: Time, batch: i64) {
 async fn delete_articles(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
     let mut query = Query::new("SELECT id FROM articles WHERE NOT is_processed AND published_at < ");
     query.push_bind(ms(before)).push(" ORDER BY published_at LIMIT ").push(batch);
-    let rows = query.build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(query).await?;
     let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
     for piece in id_pieces(&ids) {
         let mut query = Query::new(
@@ -216,10 +191,10 @@ async fn delete_articles(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<
         push_ids(&mut query, piece);
         query.push(" AND NOT EXISTS (SELECT 1 FROM article_posts b WHERE b.post_id = a.post_id AND b.article_id NOT IN ");
         push_ids(&mut query, piece);
-        query.push("))").build().execute(&mut **tx).await?;
+        tx.execute(query.push("))")).await?;
         let mut query = Query::new("DELETE FROM articles WHERE id IN ");
         push_ids(&mut query, piece);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(ids.len() as u64)
 }
@@ -231,7 +206,7 @@ const STRETCH: i64 = 20;
 /// unchanged polls may be old by its id and young by its time, so that the sweep goes round and round.
 async fn sweep_polls(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<u64> {
     let mut query = Query::new("SELECT value FROM meta WHERE name = ");
-    let row = query.push_bind(POLLS_SWEPT).build().fetch_optional(&mut **tx).await?;
+    let row = tx.row(query.push_bind(POLLS_SWEPT)).await?;
     let from: i64 = row.and_then(|row| row.get::<String, _>(0).parse().ok()).unwrap_or(0);
     let mut query = Query::new("SELECT MAX(id) FROM (SELECT id FROM polls WHERE id > ");
     query
@@ -239,18 +214,18 @@ async fn sweep_polls(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<u64> {
         .push(" ORDER BY id LIMIT ")
         .push(STRETCH * i64::from(cleanup.batch))
         .push(") stretch");
-    let to: Option<i64> = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
+    let to: Option<i64> = tx.one(query).await?.try_get(0)?;
     let mut deleted = 0;
     if let Some(to) = to {
         let mut query = Query::new("DELETE FROM polls WHERE id > ");
         query.push_bind(from).push(" AND id <= ").push_bind(to);
         query.push(" AND last_at < ").push_bind(ms(cleanup.polls_before));
-        deleted = query.build().execute(&mut **tx).await?.rows_affected();
+        deleted = tx.execute(query).await?;
         deleted += trim_sources(tx, cleanup.polls_per_source, from, to).await?;
     }
     let next = to.unwrap_or(0);
     if next != from {
-        set_meta(POLLS_SWEPT, &next.to_string()).build().execute(&mut **tx).await?;
+        tx.execute(set_meta(POLLS_SWEPT, &next.to_string())).await?;
     }
     Ok(deleted)
 }
@@ -262,7 +237,7 @@ async fn trim_sources(tx: &mut Tx, keep: u32, from: i64, to: i64) -> sqlx::Resul
     query.push_bind(from).push(" AND id <= ").push_bind(to);
     query.push(") GROUP BY source_id HAVING COUNT(*) > ").push_bind(i64::from(keep));
     let mut deleted = 0;
-    for row in query.build().fetch_all(&mut **tx).await? {
+    for row in tx.rows(query).await? {
         let source_id: i64 = row.try_get(0)?;
         let mut query = Query::new("DELETE FROM polls WHERE source_id = ");
         query
@@ -270,7 +245,7 @@ async fn trim_sources(tx: &mut Tx, keep: u32, from: i64, to: i64) -> sqlx::Resul
             .push(" AND id <= (SELECT id FROM polls WHERE source_id = ")
             .push_bind(source_id);
         query.push(" ORDER BY id DESC LIMIT 1 OFFSET ").push(i64::from(keep)).push(")");
-        deleted += query.build().execute(&mut **tx).await?.rows_affected();
+        deleted += tx.execute(query).await?;
     }
     Ok(deleted)
 }
@@ -281,12 +256,12 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     let mut query = Query::new(
         "UPDATE hosts SET lease_owner = NULL, lease_until = NULL, fence = fence + 1 WHERE lease_until > ",
     );
-    let ended = query.push_bind(ms(spread.now + spread.lease)).build().execute(&mut **tx).await?;
-    let mut touched = ended.rows_affected();
+    let ended = tx.execute(query.push_bind(ms(spread.now + spread.lease))).await?;
+    let mut touched = ended;
     for column in ["hold_until", "free_at"] {
         let mut query = Query::new(format!("UPDATE hosts SET {column} = NULL WHERE {column} > "));
-        let lifted = query.push_bind(ms(spread.now + spread.longest)).build().execute(&mut **tx).await?;
-        touched += lifted.rows_affected();
+        let lifted = tx.execute(query.push_bind(ms(spread.now + spread.longest))).await?;
+        touched += lifted;
     }
     touched += set_back(tx, now, ms(spread.now + spread.lease)).await?;
     touched += take_back_spread(tx, spread).await?;
@@ -302,13 +277,13 @@ async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
         query.push(" AND next_poll_at > ").push_bind(now);
         query.push(" AND (hold_until IS NULL OR hold_until <= ").push_bind(now).push("))");
     }
-    let count = query.build().execute(&mut **tx).await?.rows_affected();
+    let count = tx.execute(query).await?;
     // Workers come and go, and most find nothing wrong: that is no reason to write every host.
     if touched + count == 0 {
         return Ok(0);
     }
-    let mut query = Query::new(format!("UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL"));
-    query.build().execute(&mut **tx).await?;
+    let query = Query::new(format!("UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL"));
+    tx.execute(query).await?;
     Ok(count)
 }
 
@@ -328,11 +303,11 @@ fn own_stretch(spread: &Spread) -> String {
 async fn set_back(tx: &mut Tx, now: i64, ahead: i64) -> sqlx::Result<u64> {
     let mut query = Query::new("UPDATE hosts SET hold_until = NULL, free_at = NULL WHERE id IN ");
     query.push("(SELECT host_id FROM source_state WHERE last_polled_at > ").push_bind(ahead).push(")");
-    let mut touched = query.build().execute(&mut **tx).await?.rows_affected();
+    let mut touched = tx.execute(query).await?;
     let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - (last_polled_at - ");
     query.push_bind(now).push("), retry_at = retry_at - (last_polled_at - ").push_bind(now);
     query.push("), last_polled_at = ").push_bind(now).push(" WHERE last_polled_at > ").push_bind(ahead);
-    touched += query.build().execute(&mut **tx).await?.rows_affected();
+    touched += tx.execute(query).await?;
     let mut query = Query::new("UPDATE article_work SET next_try_at = ");
     query
         .push_bind(now)
@@ -342,24 +317,24 @@ async fn set_back(tx: &mut Tx, now: i64, ahead: i64) -> sqlx::Result<u64> {
         .push_bind(ahead)
         .push(") AND next_try_at > ")
         .push_bind(now);
-    Ok(touched + query.build().execute(&mut **tx).await?.rows_affected())
+    Ok(touched + tx.execute(query).await?)
 }
 
 /// What was spread by a clock that was ahead, and not polled since, is due as long after now as it was after that spread.
 async fn take_back_spread(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
     let now = ms(spread.now);
     let mut query = Query::new("SELECT value FROM meta WHERE name = ");
-    let row = query.push_bind(POLLS_SPREAD).build().fetch_optional(&mut **tx).await?;
+    let row = tx.row(query.push_bind(POLLS_SPREAD)).await?;
     let last: Option<i64> = row.and_then(|row| row.get::<String, _>(0).parse().ok());
     let mut touched = 0;
     if let Some(last) = last.filter(|last| *last > now) {
         let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - ");
         query.push_bind(last.saturating_sub(now)).push(" WHERE next_poll_at >= ").push_bind(last);
         query.push(" AND next_poll_at <= ").push_bind(last).push(" + ").push(own_stretch(spread));
-        touched = query.build().execute(&mut **tx).await?.rows_affected();
+        touched = tx.execute(query).await?;
     }
     if spread.overdue || last.is_some_and(|last| last > now) {
-        set_meta(POLLS_SPREAD, &now.to_string()).build().execute(&mut **tx).await?;
+        tx.execute(set_meta(POLLS_SPREAD, &now.to_string())).await?;
     }
     Ok(touched)
 }

@@ -71,7 +71,7 @@ impl Webhooks for Sql {
             .push(" AND enabled AND (lease_until IS NULL OR lease_until <= ");
         query.push_bind(ms(now)).push(" OR lease_owner = ").push_bind(owner);
         query.push(format!(") RETURNING {WEBHOOK}"));
-        let row = query.build().fetch_optional(&self.write).await.map_err(|error| self.fail(error))?;
+        let row = self.execute_returning(query).await.map_err(|error| self.fail(error))?;
         row.as_ref().map(webhook).transpose().map_err(|error| self.fail(error))
     }
 
@@ -95,8 +95,9 @@ impl Webhooks for Sql {
 
     async fn add_delivery(&self, delivery: &Delivery) -> Result<i64> {
         let mut query = upsert(std::slice::from_ref(delivery));
-        let row = query.push(" RETURNING id").build().fetch_one(&self.write).await;
-        row.and_then(|row| row.try_get(0)).map_err(|error| self.fail(error))
+        let row = self.execute_returning(query.push(" RETURNING id")).await;
+        let id = row.and_then(|row| row.ok_or(sqlx::Error::RowNotFound)?.try_get(0));
+        id.map_err(|error| self.fail(error))
     }
 
     async fn deliveries(&self, webhook_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Delivery>> {
@@ -132,12 +133,12 @@ async fn replay(tx: &mut Tx, webhook_id: i64, id: i64, now: Time) -> sqlx::Resul
     let mut query = Query::new("UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_try_at = ");
     query.push_bind(ms(now)).push(" WHERE id = ").push_bind(id);
     query.push(" AND webhook_id = ").push_bind(webhook_id).push(" AND event_seq IS NOT NULL RETURNING ");
-    let row = query.push(DELIVERY).build().fetch_optional(&mut **tx).await?;
+    let row = tx.row(query.push(DELIVERY)).await?;
     let Some(replayed) = row.as_ref().map(delivery).transpose()? else { return Ok(None) };
     // One that the webhook waits for goes out with it.
     let mut query = Query::new("UPDATE webhooks SET next_try_at = NULL WHERE id = ");
     query.push_bind(webhook_id).push(" AND last_seq < ").push_bind(replayed.seq);
-    query.build().execute(&mut **tx).await?;
+    tx.execute(query).await?;
     Ok(Some(replayed))
 }
 
@@ -146,11 +147,11 @@ async fn record_sent(tx: &mut Tx, sent: &Sent) -> sqlx::Result<bool> {
     push_progress(&mut query, &sent.progress);
     query.push(" WHERE id = ").push_bind(sent.webhook_id);
     query.push(" AND lease_owner = ").push_bind(sent.owner.as_str());
-    if query.build().execute(&mut **tx).await?.rows_affected() == 0 {
+    if tx.execute(query).await? == 0 {
         return Ok(false);
     }
     for piece in pieces(&sent.deliveries) {
-        upsert(piece).build().execute(&mut **tx).await?;
+        tx.execute(upsert(piece)).await?;
     }
     let events: Vec<_> = sent.events.iter().map(|event| (event.clone(), sent.at)).collect();
     insert_events(tx, &events).await?;
@@ -198,15 +199,15 @@ pub(super) async fn trim_deliveries(tx: &mut Tx, before: Time, batch: i64) -> sq
         "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < ",
     );
     query.push_bind(ms(before)).push(" AND status <> 'pending' ORDER BY created_at LIMIT ").push(batch);
-    let mut deleted = query.push(")").build().execute(&mut **tx).await?.rows_affected();
-    let webhooks = Query::new("SELECT id FROM webhooks").build().fetch_all(&mut **tx).await?;
+    let mut deleted = tx.execute(query.push(")")).await?;
+    let webhooks = tx.rows(Query::new("SELECT id FROM webhooks")).await?;
     for row in webhooks {
         let id: i64 = row.try_get(0)?;
         let mut query =
             Query::new("DELETE FROM webhook_deliveries WHERE status <> 'pending' AND webhook_id = ");
         query.push_bind(id).push(" AND id <= (SELECT id FROM webhook_deliveries WHERE webhook_id = ");
         query.push_bind(id).push(" ORDER BY id DESC LIMIT 1 OFFSET ").push(LOGGED).push(")");
-        deleted += query.build().execute(&mut **tx).await?.rows_affected();
+        deleted += tx.execute(query).await?;
     }
     Ok(deleted)
 }

@@ -82,7 +82,8 @@ const RUN_STATEMENTS: [&str; 2] = ["store/sql/connection.rs", "store/whole.rs"];
 fn statements_run_only_where_they_have_a_time_limit() {
     let calls = [
         ".build()",
-        "sqlx::query",
+        "sqlx::query(",
+        "query_with(",
         "raw_sql(",
         ".fetch_one(",
         ".fetch_all(",

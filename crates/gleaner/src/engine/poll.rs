@@ -9,7 +9,7 @@ use gleaner_core::judgement::{self, HostMemory, Verdict, judge};
 use gleaner_core::network::Guard;
 use gleaner_core::outcome::{Failure, Level, Outcome};
 use gleaner_core::pacing::Success;
-use gleaner_core::schedule::{HostState, Situation, answered_quickly};
+use gleaner_core::schedule::{Situation, answered_quickly};
 use gleaner_core::source::Duplicates;
 use gleaner_core::suspect::{Change, Sight};
 use gleaner_core::time::{Span, Time};
@@ -239,7 +239,6 @@ fn judged(
     let at = Situation {
         health: &source.health,
         hints: &attempt.memory.as_ref().unwrap_or(&source.memory).hints,
-        host: &HostState::default(),
         interval,
         policy: cx.policy(source),
     };

@@ -1,7 +1,7 @@
 //! Why a source is where it is, with the polls that led there.
 
 use gleaner_core::explain::{Around, Evidence, Explanation, explain};
-use gleaner_core::schedule::{HostState, Why};
+use gleaner_core::schedule::Why;
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 
@@ -18,9 +18,8 @@ impl By<'_> {
         self.actor.must(Scope::Read)?;
         let source = self.visible_source(id).await?;
         let polls = self.store.polls(id, None, EVIDENCE).await?;
-        let host = HostState::default();
         let now = self.clock.now();
-        let mut at = self.situation(&source, &source.settings, &host);
+        let mut at = self.situation(&source, &source.settings);
         let mut around = self.around(&source, polls.first()).await?;
         if let Some((interval, words)) = self.auto(&source, now).await? {
             at.interval = interval;

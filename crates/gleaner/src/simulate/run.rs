@@ -14,7 +14,7 @@ use gleaner_core::judgement::{HostMemory, Judgement, Notice, Poll, Verdict, judg
 use gleaner_core::network::{Down, Guard, Leave};
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::policy::Policy;
-use gleaner_core::schedule::{Hints, HostState, Situation};
+use gleaner_core::schedule::{Hints, Situation};
 use gleaner_core::time::{Jitter, Span, Time};
 
 use super::measure::Measures;
@@ -209,7 +209,6 @@ impl Engine<'_, '_> {
         let at = Situation {
             health: &self.sources[index].health,
             hints: &hints,
-            host: &HostState::default(),
             interval,
             policy: &self.setup.policy,
         };

@@ -20,6 +20,8 @@ pub(super) const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
 pub(super) const LOCK: &str = " FOR NO KEY UPDATE OF t, h";
 /// The second of two who want the same row waits.
 pub(super) const ROW_LOCK: &str = " FOR UPDATE";
+/// Holds the states of sources that are read in order to be written.
+pub(super) const STATE_LOCK: &str = " FOR NO KEY UPDATE OF t";
 /// One process at a time migrates; the number is only a name for the lock.
 pub(super) const MIGRATION_LOCK: &str = "SELECT 1 FROM pg_advisory_xact_lock(7214509873)";
 pub(super) const JSON_ARRAY: &str = "json_build_array";

@@ -20,6 +20,8 @@ pub(super) const SKIP_LOCKED: &str = "";
 pub(super) const LOCK: &str = "";
 /// See [`SKIP_LOCKED`].
 pub(super) const ROW_LOCK: &str = "";
+/// See [`SKIP_LOCKED`].
+pub(super) const STATE_LOCK: &str = "";
 pub(super) const MIGRATION_LOCK: &str = "SELECT 1";
 pub(super) const JSON_ARRAY: &str = "json_array";
 /// Around what is JSON already, whatever it went through.

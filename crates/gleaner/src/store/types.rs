@@ -15,6 +15,8 @@ use gleaner_core::time::{Span, Time};
 
 use super::{ArticleWork, NewAudit, Visibility};
 
+pub use gleaner_core::redraw::Spread;
+
 /// What a person says about a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceSettings {
@@ -372,30 +374,6 @@ pub struct Event {
     pub event: NewEvent,
     /// When.
     pub created_at: Time,
-}
-
-/// How to draw times anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spread {
-    /// The time now.
-    pub now: Time,
-    /// The interval of sources that have none of their own.
-    pub interval: Span,
-    /// Each source is spread over its interval, but not over more than this.
-    pub within: Span,
-    /// No rule puts a poll further ahead than this.
-    pub longest: Span,
-    /// No lease lasts longer than this.
-    pub lease: Span,
-    /// Whether what is overdue is spread, too.
-    pub overdue: bool,
-    /// Whether what a network outage excused is polled again soon.
-    pub excused: bool,
-}
-
-impl Spread {
-    /// A source's own interval may be the longest of all: a year is more than anybody sets.
-    pub const LONGEST: Span = Span::from_days(366);
 }
 
 /// What clean-up deletes.

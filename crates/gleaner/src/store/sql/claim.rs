@@ -6,10 +6,11 @@ use async_trait::async_trait;
 use gleaner_core::identity::Seen;
 use gleaner_core::judgement::HostMemory;
 use gleaner_core::pacing::Success;
+use gleaner_core::schedule::host_due;
 use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
 
-use super::super::{LOCK, Row, SKIP_LOCKED};
+use super::super::{LOCK, ROW_LOCK, Row, SKIP_LOCKED};
 use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::sources::not_found;
 use super::state::{kind, poll_delay};
@@ -19,15 +20,10 @@ use crate::store::{
     Release, Result, Source, StoreError, Work,
 };
 
-/// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
-pub(super) const NEXT_DUE: &str = "(SELECT CASE \
-        WHEN m.due < hosts.hold_until AND hosts.hold_until >= COALESCE(hosts.free_at, 0) THEN hosts.hold_until \
-        WHEN m.due < hosts.free_at THEN hosts.free_at \
-        ELSE m.due END \
-    FROM (SELECT MIN(w.due) AS due FROM ( \
-        SELECT MIN(next_poll_at) AS due FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL \
-        UNION ALL SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id \
-            AND next_try_at IS NOT NULL) w) m)";
+/// What decides when a host is due: its earliest work, its hold, and the delay after its last request.
+const DUE_INPUTS: &str = "hosts.id, hosts.hold_until, hosts.free_at, \
+    (SELECT MIN(next_poll_at) FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL) AS next_poll, \
+    (SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id AND next_try_at IS NOT NULL) AS next_page";
 
 #[async_trait]
 impl Work for Sql {
@@ -512,25 +508,52 @@ async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
                 .push_bind(release.quick);
         });
         // A host that is given back without a request keeps the delay after the request before.
-        query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, ");
-        query.push("free_at = COALESCE(v.free_at, hosts.free_at), ");
-        query.push("served_at = COALESCE(v.served_at, hosts.served_at), ");
-        query.push("served_id = COALESCE(v.served_id, hosts.served_id), ");
-        query.push("quick = COALESCE(v.quick, hosts.quick) FROM v ");
-        query.push("WHERE hosts.id = v.host_id AND hosts.fence = v.fence");
-        tx.execute(query).await?;
+        query.push(format!(
+            "UPDATE hosts SET lease_owner = NULL, lease_until = NULL, \
+                 free_at = COALESCE(v.free_at, hosts.free_at), \
+                 served_at = COALESCE(v.served_at, hosts.served_at), \
+                 served_id = COALESCE(v.served_id, hosts.served_id), \
+                 quick = COALESCE(v.quick, hosts.quick) \
+             FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence RETURNING {DUE_INPUTS}"
+        ));
+        let rows = tx.rows(query).await?;
+        write_due(tx, &rows).await?;
     }
-    // One whose fence was stale is leased by another, and stays as it is; or it is free, and settled once more.
-    settle_hosts(tx, &releases.iter().map(|release| release.lease.host_id).collect::<Vec<i64>>()).await
+    Ok(())
 }
 
 /// Makes hosts due with the earliest of their work. One that is leased is settled when it is released.
 pub(super) async fn settle_hosts(tx: &mut Tx, hosts: &[i64]) -> sqlx::Result<()> {
     for piece in id_pieces(hosts) {
-        let mut query = Query::new(format!(
-            "UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL AND id IN "
-        ));
+        if !ROW_LOCK.is_empty() {
+            // Before their work is read, so that what another transaction committed meanwhile is seen.
+            let mut query = Query::new("SELECT id FROM hosts WHERE lease_owner IS NULL AND id IN ");
+            push_ids(&mut query, piece);
+            query.push(" ORDER BY id").push(ROW_LOCK);
+            tx.rows(query).await?;
+        }
+        let mut query =
+            Query::new(format!("SELECT {DUE_INPUTS} FROM hosts WHERE lease_owner IS NULL AND id IN "));
         push_ids(&mut query, piece);
+        let rows = tx.rows(query).await?;
+        write_due(tx, &rows).await?;
+    }
+    Ok(())
+}
+
+/// Writes when hosts are due, from rows of [`DUE_INPUTS`].
+async fn write_due(tx: &mut Tx, rows: &[Row]) -> sqlx::Result<()> {
+    let mut due = Vec::with_capacity(rows.len());
+    for row in rows {
+        let work = opt_time(row, "next_poll")?.into_iter().chain(opt_time(row, "next_page")?).min();
+        let at = host_due(work, opt_time(row, "hold_until")?, opt_time(row, "free_at")?);
+        due.push((row.try_get::<i64, _>("id")?, at));
+    }
+    for piece in pieces(&due) {
+        let mut query = with_values("host_id, next_due", piece, |list, (id, at)| {
+            list.push_bind(*id).push_bind(opt_ms(*at));
+        });
+        query.push("UPDATE hosts SET next_due = v.next_due FROM v WHERE hosts.id = v.host_id");
         tx.execute(query).await?;
     }
     Ok(())

@@ -18,6 +18,7 @@ mod ordered;
 mod packed;
 mod pages;
 mod people;
+mod redraw;
 mod search;
 mod sequel;
 mod signs;

@@ -7,19 +7,17 @@ use std::collections::HashMap;
 
 use gleaner_core::health::Decision;
 use gleaner_core::incident::TakenBack;
-use gleaner_core::judgement::{self, Excuse, HostMemory};
+use gleaner_core::judgement::{Excuse, HostMemory};
 use gleaner_core::schedule::{Next, Why};
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::claim::settle_hosts;
 use super::commit::insert_events;
+use super::redraw::release_sources;
 use super::state::{HEALTH, assignments, push_health};
 use super::{Query, Tx, ms, pieces, with_values};
 use crate::store::{Lease, NewEvent, Sequel};
-
-/// So many sources of a host are drawn anew at once; more than these are simply asked one after the other.
-const RELEASED: i64 = 10_000;
 
 /// Writes what follows, each under the lease and at the time of what it follows from.
 pub(super) async fn write(
@@ -109,32 +107,6 @@ async fn correct(tx: &mut Tx, taken: &TakenBack, at: Time) -> sqlx::Result<()> {
     };
     let events = NewEvent::of_decision(taken.asked.source, row.try_get(0)?, &decision);
     insert_events(tx, &events.into_iter().map(|event| (event, at)).collect::<Vec<_>>()).await
-}
-
-/// Spreads a host's sources over a stretch of time: those that are overdue, and where it says so those that were excused
-/// and are due later. No other source is polled earlier by it.
-async fn release_sources(
-    tx: &mut Tx,
-    host_id: i64,
-    release: &judgement::Release,
-    now: Time,
-) -> sqlx::Result<()> {
-    let over = i64::try_from(release.over.as_millis()).unwrap_or(i64::MAX).max(1);
-    // A large prime strews neighbours over the whole stretch; the time makes it another order each time.
-    let drawn = format!("{} + (source_id * 15485863 + {}) % {over}", ms(now), ms(now).rem_euclid(over));
-    let mut query = Query::new(format!(
-        "UPDATE source_state SET next_poll_at = {drawn}, \
-         retry_at = CASE WHEN retry_at IS NULL THEN NULL ELSE {drawn} END WHERE source_id IN \
-         (SELECT source_id FROM source_state WHERE host_id = "
-    ));
-    query.push_bind(host_id).push(" AND (next_poll_at <= ").push_bind(ms(now));
-    if release.excused {
-        query.push(" OR (excused_by IS NOT NULL AND next_poll_at > ").push_bind(ms(now) + over);
-        query.push(" AND (hold_until IS NULL OR hold_until <= ").push_bind(ms(now)).push("))");
-    }
-    query.push(") ORDER BY next_poll_at LIMIT ").push(RELEASED).push(")");
-    tx.execute(query).await?;
-    Ok(())
 }
 
 /// Keeps away from hosts that asked for it, as far as the furthest of them says.

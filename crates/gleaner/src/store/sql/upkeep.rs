@@ -1,23 +1,20 @@
 //! Housekeeping: clean-up in batches, clocks that jump, and how queries run.
 
 use async_trait::async_trait;
-use gleaner_core::network::Down;
 use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
 
 use super::super::SKIP_LOCKED;
-use super::claim::{NEXT_DUE, claim_hosts, due_articles, due_sources};
+use super::claim::{claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
 use super::packed::select_sources;
 use super::webhooks::trim_deliveries;
-use super::{Limit, Query, Sql, Tx, id_pieces, ms, ordered, push_ids};
+use super::{Limit, Query, Sql, Statement, Tx, id_pieces, ms, ordered, push_ids, sql};
 use crate::store::{
     ClaimRequest, ClaimScope, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted,
     SourceFilter, SourceOrder, Spread, Turn, Upkeep, Visibility,
 };
 
-/// When what was overdue was spread last, in `meta`.
-const POLLS_SPREAD: &str = "polls_spread_at";
 /// Where clean-up of the history goes on, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
 /// What whoever cleans up has locked, in `meta`.
@@ -41,9 +38,7 @@ impl Upkeep for Sql {
     }
 
     async fn spread(&self, spread: &Spread) -> Result<u64> {
-        let mut tx = self.begin_within(Limit::Bulk).await?;
-        let spread = spread_polls(&mut tx, spread).await;
-        self.end(tx, spread).await
+        self.spread_polls(spread).await
     }
 
     async fn meta(&self, name: &str) -> Result<Option<String>> {
@@ -250,98 +245,11 @@ async fn trim_sources(tx: &mut Tx, keep: u32, from: i64, to: i64) -> sqlx::Resul
     Ok(deleted)
 }
 
-/// Rare, and so large that it takes the whole table: no index serves it.
-async fn spread_polls(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
-    let now = ms(spread.now);
-    let mut query = Query::new(
-        "UPDATE hosts SET lease_owner = NULL, lease_until = NULL, fence = fence + 1 WHERE lease_until > ",
-    );
-    let ended = tx.execute(query.push_bind(ms(spread.now + spread.lease))).await?;
-    let mut touched = ended;
-    for column in ["hold_until", "free_at"] {
-        let mut query = Query::new(format!("UPDATE hosts SET {column} = NULL WHERE {column} > "));
-        let lifted = tx.execute(query.push_bind(ms(spread.now + spread.longest))).await?;
-        touched += lifted;
-    }
-    touched += set_back(tx, now, ms(spread.now + spread.lease)).await?;
-    touched += take_back_spread(tx, spread).await?;
-    // A large prime strews neighbours over the whole span.
-    let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
-    query.push_bind(now).push(" + (source_id * 15485863) % ").push(own_stretch(spread));
-    query.push(" WHERE next_poll_at > ").push_bind(ms(spread.now + spread.longest));
-    if spread.overdue {
-        query.push(" OR next_poll_at <= ").push_bind(now);
-    }
-    if spread.excused {
-        query.push(" OR (excused_by LIKE ").push_bind(format!("{}%", Down::ID_PREFIX));
-        query.push(" AND next_poll_at > ").push_bind(now);
-        query.push(" AND (hold_until IS NULL OR hold_until <= ").push_bind(now).push("))");
-    }
-    let count = tx.execute(query).await?;
-    // Workers come and go, and most find nothing wrong: that is no reason to write every host.
-    if touched + count == 0 {
-        return Ok(0);
-    }
-    let query = Query::new(format!("UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL"));
-    tx.execute(query).await?;
-    Ok(count)
-}
-
-/// The milliseconds over which a source is spread: its own interval, within bounds.
-fn own_stretch(spread: &Spread) -> String {
-    let limit = |span: Span| i64::try_from(span.as_millis()).unwrap_or(i64::MAX).max(1);
-    let (default, within) = (limit(spread.interval.min(spread.within)), limit(spread.within));
-    format!(
-        "(SELECT CASE WHEN s.poll_interval_minutes > {within} / 60000 THEN {within} \
-         WHEN s.poll_interval_minutes > 0 THEN s.poll_interval_minutes * 60000 ELSE {default} END \
-         FROM sources s WHERE s.id = source_state.source_id)"
+/// Keeps a value under a name.
+pub(super) fn set_meta(name: &str, value: &str) -> Statement {
+    sql!(
+        "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        name,
+        value,
     )
-}
-
-/// What was polled later than `ahead` was timed by a clock that was ahead of this one, by more than clocks of several
-/// machines differ. It waits no longer than if it had been polled now; else a clock that is set back by a day would be a day without polls.
-async fn set_back(tx: &mut Tx, now: i64, ahead: i64) -> sqlx::Result<u64> {
-    let mut query = Query::new("UPDATE hosts SET hold_until = NULL, free_at = NULL WHERE id IN ");
-    query.push("(SELECT host_id FROM source_state WHERE last_polled_at > ").push_bind(ahead).push(")");
-    let mut touched = tx.execute(query).await?;
-    let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - (last_polled_at - ");
-    query.push_bind(now).push("), retry_at = retry_at - (last_polled_at - ").push_bind(now);
-    query.push("), last_polled_at = ").push_bind(now).push(" WHERE last_polled_at > ").push_bind(ahead);
-    touched += tx.execute(query).await?;
-    let mut query = Query::new("UPDATE article_work SET next_try_at = ");
-    query
-        .push_bind(now)
-        .push(" WHERE (created_at > ")
-        .push_bind(ahead)
-        .push(" OR failed_at > ")
-        .push_bind(ahead)
-        .push(") AND next_try_at > ")
-        .push_bind(now);
-    Ok(touched + tx.execute(query).await?)
-}
-
-/// What was spread by a clock that was ahead, and not polled since, is due as long after now as it was after that spread.
-async fn take_back_spread(tx: &mut Tx, spread: &Spread) -> sqlx::Result<u64> {
-    let now = ms(spread.now);
-    let mut query = Query::new("SELECT value FROM meta WHERE name = ");
-    let row = tx.row(query.push_bind(POLLS_SPREAD)).await?;
-    let last: Option<i64> = row.and_then(|row| row.get::<String, _>(0).parse().ok());
-    let mut touched = 0;
-    if let Some(last) = last.filter(|last| *last > now) {
-        let mut query = Query::new("UPDATE source_state SET next_poll_at = next_poll_at - ");
-        query.push_bind(last.saturating_sub(now)).push(" WHERE next_poll_at >= ").push_bind(last);
-        query.push(" AND next_poll_at <= ").push_bind(last).push(" + ").push(own_stretch(spread));
-        touched = tx.execute(query).await?;
-    }
-    if spread.overdue || last.is_some_and(|last| last > now) {
-        tx.execute(set_meta(POLLS_SPREAD, &now.to_string())).await?;
-    }
-    Ok(touched)
-}
-
-pub(super) fn set_meta(name: &str, value: &str) -> Query {
-    let mut query = Query::new("INSERT INTO meta (name, value) VALUES (");
-    query.separated(", ").push_bind(name).push_bind(value);
-    query.push(") ON CONFLICT (name) DO UPDATE SET value = excluded.value");
-    query
 }

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each part, and the parts it must not name.
-const FORBIDDEN: [(&str, &[&str]); 13] = [
+const FORBIDDEN: [(&str, &[&str]); 14] = [
     ("fetch", &["read", "store", "engine", "service", "web", "cli", "demo"]),
     ("read", &["fetch", "store", "engine", "service", "web", "cli", "demo"]),
     ("store", &["fetch", "read", "engine", "service", "web", "cli", "demo"]),
+    ("event_payload", &["fetch", "read", "store", "engine", "service", "web", "cli", "demo"]),
     ("engine", &["service", "web", "cli", "demo"]),
     ("service", &["web", "cli", "demo"]),
     ("web", &["store", "cli", "demo"]),

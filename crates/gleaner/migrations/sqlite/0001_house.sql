@@ -244,11 +244,14 @@ CREATE TABLE article_posts (
 ) WITHOUT ROWID;
 CREATE INDEX article_posts_post ON article_posts (post_id);
 
--- Pages still to be fetched for a source's entries, as work of the page's own host, and those that were given up.
+-- Pages still to be fetched for a source, as work of the page's own host, and those that were given up.
 CREATE TABLE article_work (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     source_id   BIGINT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
     host_id     BIGINT NOT NULL REFERENCES hosts (id),
+    -- article, or relocation: a look for the new address of a dead feed.
+    purpose     TEXT   NOT NULL,
+    -- 0 for work that is no entry's.
     entry_key   BIGINT NOT NULL,
     url         TEXT   NOT NULL,
     draft       TEXT   NOT NULL,
@@ -261,7 +264,7 @@ CREATE TABLE article_work (
     -- The poll that queued it, whose row may be gone.
     poll_id     BIGINT,
     created_at  BIGINT NOT NULL,
-    UNIQUE (source_id, entry_key)
+    UNIQUE (source_id, entry_key, purpose)
 );
 CREATE INDEX article_work_due ON article_work (host_id, next_try_at) WHERE next_try_at IS NOT NULL;
 CREATE INDEX article_work_given_up ON article_work (failed_at) WHERE state = 'given_up';

@@ -18,7 +18,9 @@ use crate::fetch::Request;
 use crate::log::Shown;
 use crate::read::discover::feeds;
 use crate::read::{ACCEPT_PAGES, Page};
-use crate::store::{ArticleOutcome, ArticleWork, ElsewhereChange, NewArticleWork, NewEvent, Source};
+use crate::store::{
+    ArticleOutcome, ArticleWork, ElsewhereChange, NewArticleWork, NewEvent, Source, WorkPurpose,
+};
 
 /// Longer addresses are not proposed.
 const LONGEST_URL: usize = 2000;
@@ -111,7 +113,8 @@ fn look_at_its_site(
     }
     Some(NewArticleWork {
         host: host_key(&inner.cx.config, Kind::Feed, site.as_str()),
-        entry_key: NewArticleWork::SITE,
+        purpose: WorkPurpose::Relocation,
+        entry_key: 0,
         url: site.into(),
         draft: serde_json::to_string(&Sought { dead: dead.clone(), was }).ok()?,
         next_try_at: now,

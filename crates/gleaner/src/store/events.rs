@@ -7,8 +7,7 @@ use gleaner_core::time::Time;
 
 use super::{Event, NewEvent, Post, Result, Visibility};
 
-/// How many posts one event tells of at most: a poll that found more is told in several.
-pub const POSTS_PER_EVENT: usize = 100;
+pub use crate::event_payload::POSTS_PER_EVENT;
 
 /// Events: written with what they tell, numbered once that is committed, read by number.
 #[async_trait]

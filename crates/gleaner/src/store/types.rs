@@ -2,19 +2,20 @@
 
 use gleaner_core::adaptive::Habit;
 use gleaner_core::backfill::Backfill;
-use gleaner_core::elsewhere::{Elsewhere, Proposal};
+use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::follow::PageCounts;
-use gleaner_core::health::{Decision, Health, Status, StatusEvent};
+use gleaner_core::health::{Decision, Health, Status};
 use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::ContentHash;
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::{Duplicates, Interval, Kind};
-use gleaner_core::suspect::{Change, Suspected};
+use gleaner_core::suspect::Suspected;
 use gleaner_core::time::{Span, Time};
 
-use super::{ArticleWork, NewAudit, Visibility};
+use super::{NewAudit, Visibility};
 
+pub use crate::event_payload::NewEvent;
 pub use gleaner_core::redraw::Spread;
 
 /// What a person says about a source.
@@ -268,98 +269,6 @@ impl SourceEdit {
     pub fn deciding(self, decision: Decision) -> Self {
         let events = NewEvent::of_decision(self.id, &self.settings.url, &decision);
         Self { next_poll_at: decision.next.map(|next| next.at), events, health: decision.health, ..self }
-    }
-}
-
-/// Something the world should hear of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewEvent {
-    /// `source.failing`, `import.finished`, …
-    pub kind: String,
-    /// The source it is about.
-    pub source_id: Option<i64>,
-    /// JSON.
-    pub payload: String,
-}
-
-impl NewEvent {
-    /// The collection that something without a source happened to.
-    pub(super) fn named_collection(&self) -> Option<i64> {
-        if self.source_id.is_some() || !self.payload.contains("\"collection_id\"") {
-            return None;
-        }
-        let payload: serde_json::Value = serde_json::from_str(&self.payload).unwrap_or_default();
-        payload["collection_id"].as_i64()
-    }
-
-    /// What a decision about a source tells the world.
-    pub fn of_decision(source_id: i64, url: &str, decision: &Decision) -> Vec<NewEvent> {
-        let told = |event: &StatusEvent| NewEvent {
-            kind: event.kind.name().to_owned(),
-            source_id: Some(source_id),
-            payload: serde_json::json!({
-                "url": url,
-                "reason": event.reason,
-                "status": decision.health.status(),
-                "next_poll_at": decision.next.map(|next| next.at),
-            })
-            .to_string(),
-        };
-        decision.events.iter().map(told).collect()
-    }
-
-    /// What a dead feed's site advertises in its place.
-    pub fn of_proposal(source_id: i64, url: &str, proposal: &Proposal) -> NewEvent {
-        let payload = serde_json::json!({ "url": url, "reason": proposal.in_words(), "proposal": proposal });
-        NewEvent {
-            kind: Proposal::EVENT.to_owned(),
-            source_id: Some(source_id),
-            payload: payload.to_string(),
-        }
-    }
-
-    /// A source's URL has changed.
-    pub fn of_move(source_id: i64, from: &str, to: &str, reason: &str) -> NewEvent {
-        let payload = serde_json::json!({ "url": to, "from": from, "to": to, "reason": reason });
-        NewEvent { kind: "source.moved".to_owned(), source_id: Some(source_id), payload: payload.to_string() }
-    }
-
-    /// A source cannot move, since another source of its collection has the new URL.
-    pub fn of_refused_move(source_id: i64, from: &str, to: &str, taken_by: i64) -> NewEvent {
-        let reason = format!(
-            "it is redirected for good to {to}, which source {taken_by} of its collection has already"
-        );
-        let payload = serde_json::json!({ "url": from, "from": from, "to": to, "taken_by": taken_by, "reason": reason });
-        NewEvent {
-            kind: "source.move_refused".to_owned(),
-            source_id: Some(source_id),
-            payload: payload.to_string(),
-        }
-    }
-
-    /// An article page was given up.
-    pub fn of_given_up_page(work: &ArticleWork, error: &str) -> NewEvent {
-        let tries = work.tries.saturating_add(1);
-        let reason = format!("the page {} was given up after {tries} tries: {error}", work.url);
-        let payload = serde_json::json!({
-            "url": work.source_url, "page": work.url, "error": error, "tries": tries, "reason": reason,
-        });
-        NewEvent {
-            kind: "page.given_up".to_owned(),
-            source_id: Some(work.source_id),
-            payload: payload.to_string(),
-        }
-    }
-
-    /// What a suspicion that begins or ends tells the world.
-    pub fn of_suspicion(source_id: i64, url: &str, change: &Change) -> NewEvent {
-        let suspect = change.suspected();
-        let reason = suspect.map_or("it is not suspected of anything any more", |suspect| &suspect.evidence);
-        NewEvent {
-            kind: change.name().to_owned(),
-            source_id: Some(source_id),
-            payload: serde_json::json!({ "url": url, "reason": reason, "suspect": suspect }).to_string(),
-        }
     }
 }
 

@@ -280,25 +280,42 @@ pub struct PollPages {
     pub given_up: i64,
 }
 
-/// A page to be fetched for an entry.
+/// What a page is fetched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WorkPurpose {
+    /// The article of an entry.
+    Article,
+    /// The first page of a dead feed's site, which may advertise the feed's new address.
+    Relocation,
+}
+
+impl WorkPurpose {
+    /// The name in the database.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Article => "article",
+            Self::Relocation => "relocation",
+        }
+    }
+
+    pub(super) fn from_name(name: &str) -> Self {
+        if name == Self::Relocation.name() { Self::Relocation } else { Self::Article }
+    }
+}
+
+/// A page to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewArticleWork {
-    /// Who asks.
+    /// The host that it is fetched from.
     pub host: HostKey,
-    /// The entry it belongs to, which the same commit remembers as seen.
+    pub purpose: WorkPurpose,
+    /// The entry it belongs to, which the same commit remembers as seen; 0 for work that is no entry's.
     pub entry_key: i64,
-    /// The page.
     pub url: String,
-    /// The post as far as it is known, as JSON.
+    /// What is already known, as JSON: of an article the post so far.
     pub draft: String,
     /// When it may first be fetched.
     pub next_try_at: Time,
-}
-
-impl NewArticleWork {
-    /// The entry key of work that is no entry's: a look at the site of a dead feed. Entries have another one, but by a
-    /// chance of 1 in 2^64.
-    pub const SITE: i64 = 0;
 }
 
 /// An article page that waits, failed or was given up.
@@ -327,13 +344,12 @@ pub struct WaitingPage {
 pub struct ArticleWork {
     /// Its id.
     pub id: i64,
-    /// The source it is for.
     pub source_id: i64,
-    /// The entry it belongs to.
+    pub purpose: WorkPurpose,
+    /// The entry it belongs to; 0 for work that is no entry's.
     pub entry_key: i64,
-    /// The page.
     pub url: String,
-    /// The post as far as it is known, as JSON.
+    /// See [`NewArticleWork::draft`].
     pub draft: String,
     /// How often it was tried.
     pub tries: i64,

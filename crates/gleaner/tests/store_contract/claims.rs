@@ -28,6 +28,7 @@ on_both!(
 
 fn page(host: &str, key: i64) -> NewArticleWork {
     NewArticleWork {
+        purpose: WorkPurpose::Article,
         host: HostKey { name: host.into(), slot: 0 },
         entry_key: key,
         url: format!("https://{host}/{key}"),

@@ -10,11 +10,11 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::LOCK;
-use super::commit::{PostRow, insert_events, insert_posts, posts_events};
+use super::commit::{PostRow, insert_events, insert_posts};
 use super::pages::{PollChange, SourcePages, count_polls, lock_sources, state_of, store_sources};
 use super::sequel::hold_hosts;
 use super::{Query, Tx, id_pieces, ms, opt_ms, pieces, push_ids, signs, with_values};
-use crate::store::{Activity, ArticleCommit, ArticleOutcome, Committed, NewArticleWork, NewEvent};
+use crate::store::{Activity, ArticleCommit, ArticleOutcome, Committed, NewEvent, WorkPurpose};
 
 /// The source and the entry that a piece of work is for.
 type Target = (i64, i64);
@@ -23,14 +23,15 @@ type Target = (i64, i64);
 struct Live {
     target: Target,
     url: String,
+    purpose: WorkPurpose,
     state: PageState,
     poll_id: Option<i64>,
 }
 
 impl Live {
-    /// Whether it is the page of an entry, and not a look at a site.
+    /// Whether it is the article of an entry.
     const fn is_page(&self) -> bool {
-        self.target.1 != NewArticleWork::SITE
+        matches!(self.purpose, WorkPurpose::Article)
     }
 }
 
@@ -107,7 +108,7 @@ async fn check(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<HashMap<i
             list.push_bind(commit.work_id).push_bind(commit.lease.host_id).push_bind(commit.lease.fence);
         });
         query.push(
-            "SELECT t.id, t.source_id, t.entry_key, t.url, t.state, t.tries, t.poll_id FROM v \
+            "SELECT t.id, t.source_id, t.entry_key, t.url, t.purpose, t.state, t.tries, t.poll_id FROM v \
              JOIN hosts h ON h.id = v.host_id AND h.fence = v.host_fence \
              JOIN article_work t ON t.id = v.work_id AND t.host_id = v.host_id AND t.state = 'waiting'",
         );
@@ -116,6 +117,7 @@ async fn check(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<HashMap<i
             let found = Live {
                 target: (row.try_get(1)?, row.try_get(2)?),
                 url: row.try_get(3)?,
+                purpose: WorkPurpose::from_name(row.try_get("purpose")?),
                 state: state_of(&row)?,
                 poll_id: row.try_get("poll_id")?,
             };
@@ -299,7 +301,7 @@ fn replace(rows: &[Replacement<'_>]) -> Query {
 fn events_of_posts(kind: &str, told: BTreeMap<i64, (Vec<i64>, Time)>) -> Vec<(NewEvent, Time)> {
     told.into_iter()
         .flat_map(|(source_id, (ids, at))| {
-            posts_events(kind, source_id, &ids).map(|event| (event, at)).collect::<Vec<_>>()
+            NewEvent::of_posts(kind, source_id, &ids).map(|event| (event, at)).collect::<Vec<_>>()
         })
         .collect()
 }

@@ -17,7 +17,7 @@ use super::state::{kind, poll_delay};
 use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
 use crate::store::{
     ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, PollHold,
-    Release, Result, Source, StoreError, Work,
+    Release, Result, Source, StoreError, Work, WorkPurpose,
 };
 
 /// What decides when a host is due: its earliest work, its hold, and the delay after its last request.
@@ -261,7 +261,7 @@ pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
 /// The query that finds pages that are due of leased hosts, or only those of some sources.
 pub(super) fn due_articles(hosts: &[i64], sources: Option<&[i64]>, request: &ClaimRequest) -> Query {
     let mut query = Query::new(
-        "SELECT d.id, d.source_id, d.host_id, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
+        "SELECT d.id, d.source_id, d.host_id, d.purpose, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
              s.ignore_robots, s.url AS source_url, s.secret, t.enabled FROM (SELECT *, \
              ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at, id) AS place \
          FROM article_work WHERE next_try_at <= ",
@@ -463,6 +463,7 @@ fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
     Ok(ArticleWork {
         id: row.try_get("id")?,
         source_id: row.try_get("source_id")?,
+        purpose: WorkPurpose::from_name(row.try_get("purpose")?),
         entry_key: row.try_get("entry_key")?,
         url: row.try_get("url")?,
         draft: row.try_get("draft")?,

@@ -22,7 +22,7 @@ use super::sequel::hold_hosts;
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
 use super::{Query, Tx, ms, opt_ms, pieces, signs, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{Activity, Commit, Committed, Move, NewArticleWork, NewEvent, POSTS_PER_EVENT};
+use crate::store::{Activity, Commit, Committed, Move, NewArticleWork, NewEvent, WorkPurpose};
 
 /// A commit that will be written, and what is learned on the way.
 struct Live<'a> {
@@ -40,8 +40,8 @@ struct Live<'a> {
 impl Live<'_> {
     /// How many article pages it queues.
     fn pages(&self) -> usize {
-        let keys = self.commit.articles.iter().map(|work| work.entry_key);
-        keys.filter(|key| *key != NewArticleWork::SITE).collect::<HashSet<_>>().len()
+        let pages = self.commit.articles.iter().filter(|work| work.purpose == WorkPurpose::Article);
+        pages.map(|work| work.entry_key).collect::<HashSet<_>>().len()
     }
 }
 
@@ -387,15 +387,15 @@ async fn store_article_work(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> 
     let rows: Vec<(&Live<'_>, &NewArticleWork)> = live
         .iter()
         .flat_map(|live| live.commit.articles.iter().map(move |work| (live, work)))
-        .filter(|(live, work)| met.insert((live.commit.source_id, work.entry_key)))
+        .filter(|(live, work)| met.insert((live.commit.source_id, work.purpose, work.entry_key)))
         .collect();
     if rows.is_empty() {
         return Ok(());
     }
     let pages: Vec<(i64, i64)> = rows
         .iter()
+        .filter(|(_, work)| work.purpose == WorkPurpose::Article)
         .map(|(live, work)| (live.commit.source_id, work.entry_key))
-        .filter(|(_, key)| *key != NewArticleWork::SITE)
         .collect();
     let mut sources: BTreeMap<i64, CountChange> = BTreeMap::new();
     remove_article_work(tx, &pages, &mut sources).await?;
@@ -406,21 +406,22 @@ async fn store_article_work(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> 
     let hosts = host_ids(tx, rows.iter().map(|(_, work)| &work.host)).await?;
     for piece in pieces(&rows) {
         let mut query = Query::new(
-            "INSERT INTO article_work (source_id, host_id, entry_key, url, draft, tries, next_try_at, poll_id, \
+            "INSERT INTO article_work (source_id, host_id, purpose, entry_key, url, draft, tries, next_try_at, poll_id, \
              created_at) ",
         );
         query.push_values(piece, |mut list, (live, work)| {
             list.push_bind(live.commit.source_id)
                 .push_bind(hosts.get(&work.host).copied())
+                .push_bind(work.purpose.name())
                 .push_bind(work.entry_key)
                 .push_bind(work.url.as_str())
                 .push_bind(work.draft.as_str())
                 .push_bind(0_i64)
                 .push_bind(ms(work.next_try_at))
-                .push_bind(live.poll_id.filter(|_| work.entry_key != NewArticleWork::SITE))
+                .push_bind(live.poll_id.filter(|_| work.purpose == WorkPurpose::Article))
                 .push_bind(ms(live.commit.poll.at));
         });
-        query.push(" ON CONFLICT (source_id, entry_key) DO NOTHING");
+        query.push(" ON CONFLICT (source_id, entry_key, purpose) DO NOTHING");
         tx.execute(query).await?;
     }
     settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await
@@ -438,7 +439,8 @@ async fn remove_article_work(
             list.push_bind(*source_id).push_bind(*key);
         });
         query.push(
-            "DELETE FROM article_work WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM v) ",
+            "DELETE FROM article_work WHERE purpose = 'article' \
+             AND (source_id, entry_key) IN (SELECT source_id, entry_key FROM v) ",
         );
         query.push("RETURNING source_id, state, tries, poll_id");
         for row in tx.rows(query).await? {
@@ -549,20 +551,13 @@ async fn store_events(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
     let mut rows: Vec<(NewEvent, Time)> = Vec::new();
     for live in live {
         let (commit, at) = (live.commit, live.commit.poll.at);
-        rows.extend(posts_events("post.created", commit.source_id, &live.new).map(|event| (event, at)));
-        rows.extend(posts_events("post.updated", commit.source_id, &live.changed).map(|event| (event, at)));
+        rows.extend(NewEvent::of_posts("post.created", commit.source_id, &live.new).map(|event| (event, at)));
+        rows.extend(
+            NewEvent::of_posts("post.updated", commit.source_id, &live.changed).map(|event| (event, at)),
+        );
         rows.extend(commit.events.iter().map(|event| (event.clone(), at)));
     }
     insert_events(tx, &rows).await
-}
-
-/// The rows that tell of posts.
-pub(super) fn posts_events(kind: &str, source_id: i64, ids: &[i64]) -> impl Iterator<Item = NewEvent> {
-    ids.chunks(POSTS_PER_EVENT).map(move |ids| NewEvent {
-        kind: kind.to_owned(),
-        source_id: Some(source_id),
-        payload: serde_json::json!({ "post_ids": ids }).to_string(),
-    })
 }
 
 pub(super) async fn insert_events(tx: &mut Tx, rows: &[(NewEvent, Time)]) -> sqlx::Result<()> {

@@ -14,7 +14,7 @@ use sqlx::Row as _;
 use super::super::{ROW_LOCK, Row};
 use super::claim::settle_hosts;
 use super::{Query, Tx, garbled, id_pieces, ms, opt_time, pieces, push_ids, time, with_values};
-use crate::store::{NewArticleWork, WaitingPage};
+use crate::store::WaitingPage;
 
 const WAITING: &str = "waiting";
 const GIVEN_UP: &str = "given_up";
@@ -192,7 +192,7 @@ pub(super) fn list(source_id: i64, state: Option<PageState>, after: Option<i64>,
         "SELECT id, url, state, tries, last_error, failed_at, next_try_at, created_at FROM article_work \
          WHERE source_id = ",
     );
-    query.push_bind(source_id).push(" AND entry_key <> ").push_bind(NewArticleWork::SITE);
+    query.push_bind(source_id).push(" AND purpose = 'article'");
     query.push(" AND id > ").push_bind(after.unwrap_or(0));
     query.push(match state {
         Some(PageState::Waiting) => " AND state = 'waiting' AND tries = 0",
@@ -221,7 +221,7 @@ pub(super) fn page(row: &Row) -> sqlx::Result<WaitingPage> {
 /// The query for the latest failure among a source's pages.
 pub(super) fn latest_failure(source_id: i64) -> Query {
     let mut query = Query::new("SELECT url, last_error FROM article_work WHERE source_id = ");
-    query.push_bind(source_id).push(" AND entry_key <> ").push_bind(NewArticleWork::SITE);
+    query.push_bind(source_id).push(" AND purpose = 'article'");
     query.push(" AND last_error IS NOT NULL ORDER BY failed_at DESC, id DESC LIMIT 1");
     query
 }

@@ -6,6 +6,7 @@ use sqlx::Row as _;
 use super::super::{SKIP_LOCKED, TEXT_COLUMNS, TEXT_ID, TEXT_VALUE};
 use super::upkeep::set_meta;
 use super::{Query, Tx, garbled, id_pieces, pieces, push_ids, with_values};
+use crate::store::NewEvent;
 use crate::store::words::words;
 
 /// How far the outbox was read, in `meta`.
@@ -34,7 +35,7 @@ pub(super) async fn index(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
     let mut ids = Vec::new();
     for row in &rows {
         if matches!(row.try_get("kind")?, "post.created" | "post.updated") {
-            ids.extend(post_ids(row.try_get("payload")?));
+            ids.extend(NewEvent::post_ids(row.try_get("payload")?));
         }
     }
     ids.sort_unstable();
@@ -44,13 +45,6 @@ pub(super) async fn index(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
     }
     tx.execute(set_meta(INDEXED, &last.try_get::<i64, _>("seq")?.to_string())).await?;
     Ok(rows.len() as u64)
-}
-
-/// The posts that an event tells of.
-fn post_ids(payload: &str) -> Vec<i64> {
-    let payload: serde_json::Value = serde_json::from_str(payload).unwrap_or_default();
-    let ids = payload["post_ids"].as_array().into_iter().flatten();
-    ids.filter_map(serde_json::Value::as_i64).collect()
 }
 
 /// Indexes posts anew; those that are gone drop out.

@@ -5,10 +5,8 @@
 
 use std::collections::HashMap;
 
-use gleaner_core::health::Decision;
 use gleaner_core::incident::TakenBack;
 use gleaner_core::judgement::{Excuse, HostMemory};
-use gleaner_core::schedule::{Next, Why};
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
@@ -99,13 +97,7 @@ async fn mark_polls(
 async fn correct(tx: &mut Tx, taken: &TakenBack, at: Time) -> sqlx::Result<()> {
     let mut query = Query::new("SELECT url FROM sources WHERE id = ");
     let row = tx.one(query.push_bind(taken.asked.source)).await?;
-    let decision = Decision {
-        health: taken.health.clone(),
-        next: Some(Next { at: taken.next_poll_at, why: Why::Incident }),
-        host_hold_until: None,
-        events: taken.event().into_iter().collect(),
-    };
-    let events = NewEvent::of_decision(taken.asked.source, row.try_get(0)?, &decision);
+    let events = NewEvent::of_taken_back(row.try_get(0)?, taken);
     insert_events(tx, &events.into_iter().map(|event| (event, at)).collect::<Vec<_>>()).await
 }
 

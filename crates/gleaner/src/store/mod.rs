@@ -5,6 +5,7 @@
 //! decisions. What is due, new or set aside comes from `gleaner_core`; a store only remembers, atomically.
 
 mod audit;
+mod dialect;
 mod error;
 mod events;
 #[cfg(feature = "test-faults")]

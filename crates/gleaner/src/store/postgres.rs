@@ -9,49 +9,16 @@ use sqlx::{Connection as _, PgConnection};
 use super::migrate::{Migration, migrations};
 use super::{Options, Result, StoreError};
 
+pub(super) use super::dialect::postgres::*;
+
 pub(super) type Db = sqlx::Postgres;
 pub(super) type Row = sqlx::postgres::PgRow;
 
-pub(super) const BEGIN: &str = "BEGIN";
-/// Claims of several workers step around each other.
-pub(super) const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
-/// A commit holds what its lease rests on, so that no claim slips in between check and write. Sources before hosts, as
-/// everybody locks them.
-pub(super) const LOCK: &str = " FOR NO KEY UPDATE OF t, h";
-/// The second of two who want the same row waits.
-pub(super) const ROW_LOCK: &str = " FOR UPDATE";
-/// Holds the states of sources that are read in order to be written.
-pub(super) const STATE_LOCK: &str = " FOR NO KEY UPDATE OF t";
-/// One process at a time migrates; the number is only a name for the lock.
-pub(super) const MIGRATION_LOCK: &str = "SELECT 1 FROM pg_advisory_xact_lock(7214509873)";
-pub(super) const JSON_ARRAY: &str = "json_build_array";
-/// Around what is JSON already, whatever it went through.
-pub(super) const JSON: [&str; 2] = ["", ""];
-/// Around bytes that are to be hexadecimal digits.
-pub(super) const HEX: [&str; 2] = ["encode(", ", 'hex')"];
-/// The host that an event's payload names.
-pub(super) const PAYLOAD_HOST: &str = "(CAST(outbox.payload AS json) ->> 'host')";
-pub(super) const EXPLAIN: &str = "EXPLAIN ";
-/// Where an explained plan's text stands in its row.
-pub(super) const PLAN_COLUMN: usize = 0;
-/// What an indexed post is found by, what its words are stored under, and how they are written.
-pub(super) const TEXT_ID: &str = "post_text.post_id";
-pub(super) const TEXT_COLUMNS: &str = "post_id, document";
-pub(super) const TEXT_VALUE: &str = "to_tsvector('simple', v.words)";
-/// Around the words that are searched for.
-pub(super) const MATCHES: [&str; 2] = ["post_text.document @@ to_tsquery('simple', ", ")"];
 pub(super) const MIGRATIONS: &[Migration] = migrations!("postgres");
 
 #[expect(clippy::duplicate_mod, reason = "one body of SQL, compiled for each database")]
 #[path = "sql/mod.rs"]
 mod sql;
-
-/// Phrases that all must be there, as PostgreSQL has them. Words are letters and digits only.
-pub(super) fn text_query(phrases: &[String]) -> String {
-    let phrase =
-        |words: &String| words.split(' ').map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" <-> ");
-    phrases.iter().map(phrase).collect::<Vec<_>>().join(" & ")
-}
 
 /// How long a connection is waited for.
 const ACQUIRE: Duration = Duration::from_secs(30);

@@ -9,41 +9,10 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use super::migrate::{Migration, migrations};
 use super::{Options, Result, StoreError};
 
+pub(super) use super::dialect::sqlite::*;
+
 pub(super) type Db = sqlx::Sqlite;
 pub(super) type Row = sqlx::sqlite::SqliteRow;
-
-/// Taking the write lock at once: a transaction that reads first and writes later may find another in between.
-pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
-/// There is one writer, so nothing can be locked by another.
-pub(super) const SKIP_LOCKED: &str = "";
-/// See [`SKIP_LOCKED`].
-pub(super) const LOCK: &str = "";
-/// See [`SKIP_LOCKED`].
-pub(super) const ROW_LOCK: &str = "";
-/// See [`SKIP_LOCKED`].
-pub(super) const STATE_LOCK: &str = "";
-pub(super) const MIGRATION_LOCK: &str = "SELECT 1";
-pub(super) const JSON_ARRAY: &str = "json_array";
-/// Around what is JSON already, whatever it went through.
-pub(super) const JSON: [&str; 2] = ["json(", ")"];
-/// Around bytes that are to be hexadecimal digits.
-pub(super) const HEX: [&str; 2] = ["hex(", ")"];
-/// The host that an event's payload names.
-pub(super) const PAYLOAD_HOST: &str = "json_extract(outbox.payload, '$.host')";
-pub(super) const EXPLAIN: &str = "EXPLAIN QUERY PLAN ";
-/// Where an explained plan's text stands in its row.
-pub(super) const PLAN_COLUMN: usize = 3;
-/// What an indexed post is found by, what its words are stored under, and how they are written.
-pub(super) const TEXT_ID: &str = "post_text.rowid";
-pub(super) const TEXT_COLUMNS: &str = "rowid, words";
-pub(super) const TEXT_VALUE: &str = "v.words";
-/// Around the words that are searched for.
-pub(super) const MATCHES: [&str; 2] = ["post_text MATCH ", ""];
-
-/// Phrases that all must be there, as FTS5 has them. Words are letters and digits only.
-pub(super) fn text_query(phrases: &[String]) -> String {
-    phrases.iter().map(|phrase| format!("\"{phrase}\"")).collect::<Vec<_>>().join(" ")
-}
 
 /// No statement is given less: a lock of another process may take [`Options::lock_timeout`], a slow disk longer.
 const SHORTEST_LIMIT: Duration = Duration::from_secs(60);

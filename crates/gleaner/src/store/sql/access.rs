@@ -5,7 +5,7 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::Row;
-use super::{Query, Sql, garbled, ms, opt_time, time};
+use super::{Sql, garbled, ms, opt_time, sql, time};
 use crate::store::{Access, NewToken, Repeated, Result, Token, TokenKind, User};
 
 const TOKEN: &str =
@@ -14,28 +14,28 @@ const TOKEN: &str =
 #[async_trait]
 impl Access for Sql {
     async fn create_token(&self, token: &NewToken) -> Result<i64> {
-        let mut query = Query::new(
-            "INSERT INTO tokens (user_id, kind, name, key, scopes, collections, created_at, expires_at) VALUES (",
+        let query = sql!(
+            "INSERT INTO tokens (user_id, kind, name, key, scopes, collections, created_at, expires_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
+            token.user_id,
+            token.kind.name(),
+            token.name.as_str(),
+            token.key.as_str(),
+            token.scopes.as_str(),
+            token.collection_ids.as_ref().map(|ids| serde_json::json!(ids).to_string()),
+            ms(token.created_at),
+            ms(token.expires_at),
         );
-        query
-            .separated(", ")
-            .push_bind(token.user_id)
-            .push_bind(token.kind.name())
-            .push_bind(token.name.as_str())
-            .push_bind(token.key.as_str())
-            .push_bind(token.scopes.as_str())
-            .push_bind(token.collection_ids.as_ref().map(|ids| serde_json::json!(ids).to_string()))
-            .push_bind(ms(token.created_at))
-            .push_bind(ms(token.expires_at));
         self.insert(query, "token", &token.name).await
     }
 
     async fn token(&self, kind: TokenKind, key: &str) -> Result<Option<(Token, User)>> {
-        let mut query = Query::new(format!(
-            "SELECT {TOKEN}, u.name AS user_name, u.password_hash, u.is_admin, u.created_at AS user_created_at \
-             FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.key = "
-        ));
-        query.push_bind(key).push(" AND t.kind = ").push_bind(kind.name());
+        let query = sql!(
+            "SELECT {TOKEN}, u.name AS user_name, u.password_hash, u.is_admin, u.created_at AS user_created_at
+             FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.key = $1 AND t.kind = $2",
+            key,
+            kind.name(),
+        );
         let found = self.all(query, move |row| {
             let user = User {
                 id: row.try_get("user_id")?,
@@ -50,32 +50,39 @@ impl Access for Sql {
     }
 
     async fn tokens(&self, user_id: i64, kind: TokenKind) -> Result<Vec<Token>> {
-        let mut query = Query::new(format!("SELECT {TOKEN} FROM tokens t WHERE t.user_id = "));
-        query.push_bind(user_id).push(" AND t.kind = ").push_bind(kind.name()).push(" ORDER BY t.id");
+        let query = sql!(
+            "SELECT {TOKEN} FROM tokens t WHERE t.user_id = $1 AND t.kind = $2 ORDER BY t.id",
+            user_id,
+            kind.name(),
+        );
         self.all(query, move |row| token(row, kind)).await
     }
 
     async fn touch_token(&self, id: i64, now: Time) -> Result<()> {
-        let mut query = Query::new("UPDATE tokens SET last_used_at = ");
-        query.push_bind(ms(now)).push(" WHERE id = ").push_bind(id);
-        self.run(query).await.map(|_| ())
+        self.run(sql!("UPDATE tokens SET last_used_at = $1 WHERE id = $2", ms(now), id)).await.map(|_| ())
     }
 
     async fn delete_token(&self, id: i64) -> Result<bool> {
-        let mut query = Query::new("DELETE FROM tokens WHERE id = ");
-        query.push_bind(id);
-        Ok(self.run(query).await? > 0)
+        Ok(self.run(sql!("DELETE FROM tokens WHERE id = $1", id)).await? > 0)
     }
 
     async fn begin_request(&self, user_id: i64, key: &str, request: &[u8], now: Time) -> Result<Repeated> {
-        let mut query = Query::new("INSERT INTO idempotency (user_id, key, request, created_at) VALUES (");
-        query.separated(", ").push_bind(user_id).push_bind(key).push_bind(request).push_bind(ms(now));
-        query.push(") ON CONFLICT (user_id, key) DO NOTHING");
-        if self.run(query).await? > 0 {
+        let statement = sql!(
+            "INSERT INTO idempotency (user_id, key, request, created_at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (user_id, key) DO NOTHING",
+            user_id,
+            key,
+            request,
+            ms(now),
+        );
+        if self.run(statement).await? > 0 {
             return Ok(Repeated::First);
         }
-        let mut query = Query::new("SELECT request, status, body FROM idempotency WHERE user_id = ");
-        query.push_bind(user_id).push(" AND key = ").push_bind(key);
+        let query = sql!(
+            "SELECT request, status, body FROM idempotency WHERE user_id = $1 AND key = $2",
+            user_id,
+            key,
+        );
         let row = self.execute_returning(query).await.map_err(|error| self.fail(error))?;
         // It ended in between without an answer; whoever asks again is the first.
         let Some(row) = row else { return Ok(Repeated::Running) };
@@ -83,25 +90,22 @@ impl Access for Sql {
     }
 
     async fn end_request(&self, user_id: i64, key: &str, answer: Option<(u16, &[u8])>) -> Result<()> {
-        let mut query = match answer {
-            Some((status, body)) => {
-                let mut query = Query::new("UPDATE idempotency SET status = ");
-                query.push_bind(i64::from(status)).push(", body = ").push_bind(body);
-                query
-            }
-            None => Query::new("DELETE FROM idempotency"),
+        let statement = match answer {
+            Some((status, body)) => sql!(
+                "UPDATE idempotency SET status = $1, body = $2 WHERE user_id = $3 AND key = $4",
+                i64::from(status),
+                body,
+                user_id,
+                key,
+            ),
+            None => sql!("DELETE FROM idempotency WHERE user_id = $1 AND key = $2", user_id, key),
         };
-        query.push(" WHERE user_id = ").push_bind(user_id).push(" AND key = ").push_bind(key);
-        self.run(query).await.map(|_| ())
+        self.run(statement).await.map(|_| ())
     }
 
     async fn forget_access(&self, ended: Time, answered: Time) -> Result<()> {
-        let mut query = Query::new("DELETE FROM tokens WHERE expires_at < ");
-        query.push_bind(ms(ended));
-        self.run(query).await?;
-        let mut query = Query::new("DELETE FROM idempotency WHERE created_at < ");
-        query.push_bind(ms(answered));
-        self.run(query).await.map(|_| ())
+        self.run(sql!("DELETE FROM tokens WHERE expires_at < $1", ms(ended))).await?;
+        self.run(sql!("DELETE FROM idempotency WHERE created_at < $1", ms(answered))).await.map(|_| ())
     }
 }
 

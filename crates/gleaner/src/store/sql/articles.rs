@@ -13,7 +13,7 @@ use super::super::LOCK;
 use super::commit::{PostRow, insert_events, insert_posts};
 use super::pages::{PollChange, SourcePages, count_polls, lock_sources, state_of, store_sources};
 use super::sequel::hold_hosts;
-use super::{Query, Tx, id_pieces, ms, opt_ms, pieces, push_ids, signs, with_values};
+use super::{Query, Tx, id_pieces, ms, opt_ms, pieces, push_ids, signs, sql, with_values};
 use crate::store::{Activity, ArticleCommit, ArticleOutcome, Committed, NewEvent, WorkPurpose};
 
 /// The source and the entry that a piece of work is for.
@@ -195,8 +195,7 @@ async fn count(
 
 /// A suspicion begins or ends, which is rare.
 async fn suspicion_event(tx: &mut Tx, source_id: i64, change: &Change) -> sqlx::Result<NewEvent> {
-    let mut query = Query::new("SELECT url FROM sources WHERE id = ");
-    let row = tx.one(query.push_bind(source_id)).await?;
+    let row = tx.one(sql!("SELECT url FROM sources WHERE id = $1", source_id)).await?;
     Ok(NewEvent::of_suspicion(source_id, row.try_get(0)?, change))
 }
 
@@ -259,8 +258,11 @@ async fn post_ids(tx: &mut Tx, targets: &[Target]) -> sqlx::Result<HashMap<Targe
         let mut query = with_values("source_id, entry_key", piece, |list, (source_id, key)| {
             list.push_bind(*source_id).push_bind(*key);
         });
-        query.push("SELECT e.source_id, e.entry_key, e.post_id FROM v JOIN seen e ");
-        query.push("ON e.source_id = v.source_id AND e.entry_key = v.entry_key WHERE e.post_id IS NOT NULL");
+        query.push(
+            "SELECT e.source_id, e.entry_key, e.post_id FROM v
+             JOIN seen e ON e.source_id = v.source_id AND e.entry_key = v.entry_key
+             WHERE e.post_id IS NOT NULL",
+        );
         for row in tx.rows(query).await? {
             ids.insert((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?);
         }
@@ -311,8 +313,10 @@ async fn tie_entries(tx: &mut Tx, stored: &[(&Made<'_>, i64)]) -> sqlx::Result<(
         let mut query = with_values("source_id, entry_key, post_id", piece, |list, (made, id)| {
             list.push_bind(made.target.0).push_bind(made.target.1).push_bind(*id);
         });
-        query.push("UPDATE seen SET post_id = v.post_id FROM v ");
-        query.push("WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key");
+        query.push(
+            "UPDATE seen SET post_id = v.post_id FROM v
+             WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key",
+        );
         tx.execute(query).await?;
     }
     Ok(())
@@ -351,9 +355,11 @@ async fn try_again(tx: &mut Tx, commits: &[&ArticleCommit]) -> sqlx::Result<()> 
                 .push_bind(i64::from(page.counts))
                 .push_bind(if page.next_try_at.is_some() { "waiting" } else { "given_up" });
         });
-        query.push("UPDATE article_work SET tries = article_work.tries + v.tries, state = v.state, ");
-        query.push("next_try_at = v.next_try_at, failed_at = v.failed_at, ");
-        query.push("last_error = v.last_error FROM v WHERE article_work.id = v.work_id");
+        query.push(
+            "UPDATE article_work SET tries = article_work.tries + v.tries, state = v.state,
+                 next_try_at = v.next_try_at, failed_at = v.failed_at, last_error = v.last_error
+             FROM v WHERE article_work.id = v.work_id",
+        );
         tx.execute(query).await?;
     }
     Ok(())

@@ -14,7 +14,7 @@ use super::super::{LOCK, ROW_LOCK, Row, SKIP_LOCKED};
 use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::sources::not_found;
 use super::state::{kind, poll_delay};
-use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
+use super::{Query, Sql, Statement, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, sql, with_values};
 use crate::store::{
     ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, PollHold,
     Release, Result, Source, StoreError, Work, WorkPurpose,
@@ -121,12 +121,11 @@ impl Work for Sql {
         let mut kept = Vec::new();
         for piece in pieces(leases) {
             let mut query = with_leases(piece);
-            query.push("UPDATE hosts SET lease_until = ").push_bind(ms(until));
-            query.push(", next_due = ").push_bind(ms(until));
-            query.push(
-                " FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence AND lease_owner IS NOT NULL",
+            query.push("UPDATE hosts SET lease_until = ").push_bind(ms(until)).push(", next_due = ");
+            query.push_bind(ms(until)).push(
+                " FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence AND lease_owner IS NOT NULL
+                  RETURNING hosts.id, hosts.fence",
             );
-            query.push(" RETURNING hosts.id, hosts.fence");
             let rows = tx.rows(query).await.map_err(|error| self.fail(error))?;
             kept.extend(rows.iter().map(|row| Lease { host_id: row.get(0), fence: row.get(1) }));
         }
@@ -191,21 +190,38 @@ async fn and_release<T>(tx: &mut Tx, before: sqlx::Result<T>, releases: &[Releas
     Ok(done)
 }
 
-/// The query that finds due hosts and leases them.
-pub(super) fn claim_hosts(request: &ClaimRequest) -> Query {
-    let mut query = Query::new("WITH quick_hosts AS MATERIALIZED (");
-    push_due(&mut query, request, true, request.hosts);
-    query.push("), slow_hosts AS MATERIALIZED (");
-    push_due(&mut query, request, false, request.slow_hosts.min(request.hosts));
-    query.push("), due AS (SELECT id FROM (SELECT * FROM quick_hosts UNION ALL SELECT * FROM slow_hosts) b ORDER BY ");
-    query.push(match request.scope {
-        ClaimScope::All => "next_due",
-        ClaimScope::Probe => "quick DESC, served_at DESC NULLS LAST",
-    });
-    query.push(" LIMIT ").push(i64::from(request.hosts)).push(") ");
-    push_lease(&mut query, request);
-    query.push(" WHERE id IN (SELECT id FROM due) RETURNING ").push(LEASED);
-    query
+/// The query that finds due hosts, the longest due first, and leases them. Hosts that are not quick come from a lane of their
+/// own, so that they cannot take all places.
+pub(super) fn claim_hosts(request: &ClaimRequest) -> Statement {
+    let hosts = request.hosts;
+    let (quick, slow) = match request.scope {
+        ClaimScope::All => (hosts, request.slow_hosts.min(hosts)),
+        ClaimScope::Probe => (PROBED_AMONG, PROBED_AMONG),
+    };
+    let (probed, order) = match request.scope {
+        ClaimScope::All => ("", "next_due"),
+        ClaimScope::Probe => {
+            ("AND (served_at IS NOT NULL OR next_due <= $4)", "quick DESC, served_at DESC NULLS LAST")
+        }
+    };
+    sql!(
+        "WITH quick_hosts AS MATERIALIZED (
+             SELECT id, next_due, quick, served_at FROM hosts WHERE quick = TRUE AND next_due <= $1 {probed}
+             ORDER BY next_due LIMIT {quick}{SKIP_LOCKED}
+         ), slow_hosts AS MATERIALIZED (
+             SELECT id, next_due, quick, served_at FROM hosts WHERE quick = FALSE AND next_due <= $1 {probed}
+             ORDER BY next_due LIMIT {slow}{SKIP_LOCKED}
+         ), due AS (
+             SELECT id FROM (SELECT * FROM quick_hosts UNION ALL SELECT * FROM slow_hosts) b
+             ORDER BY {order} LIMIT {hosts}
+         )
+         UPDATE hosts SET fence = fence + 1, lease_owner = $2, lease_until = $3, next_due = $3
+         WHERE id IN (SELECT id FROM due) RETURNING {LEASED}",
+        ms(request.now),
+        request.owner.as_str(),
+        ms(request.now + request.lease),
+        ms(request.now - PROBED_ANYWAY),
+    )
 }
 
 /// What a claim reads of a host.
@@ -216,24 +232,6 @@ const LEASED: &str = "id, name, fence, hold_until, memory, served_at, served_id,
 const PROBED_AMONG: u32 = 1000;
 /// A host that never succeeded is probed only where it has been due for so long and no other is.
 const PROBED_ANYWAY: Span = Span::from_hours(1);
-
-/// Selects due hosts of one lane, the longest due first.
-fn push_due(query: &mut Query, request: &ClaimRequest, quick: bool, limit: u32) {
-    query.push("SELECT id, next_due, quick, served_at FROM hosts WHERE ");
-    query
-        .push(if quick { "quick = TRUE" } else { "quick = FALSE" })
-        .push(" AND next_due <= ")
-        .push_bind(ms(request.now));
-    let limit = match request.scope {
-        ClaimScope::All => limit,
-        ClaimScope::Probe => {
-            query.push(" AND (served_at IS NOT NULL OR next_due <= ");
-            query.push_bind(ms(request.now - PROBED_ANYWAY)).push(")");
-            PROBED_AMONG
-        }
-    };
-    query.push(" ORDER BY next_due LIMIT ").push(i64::from(limit)).push(SKIP_LOCKED);
-}
 
 fn push_lease(query: &mut Query, request: &ClaimRequest) {
     let until = ms(request.now + request.lease);
@@ -272,8 +270,9 @@ pub(super) fn due_articles(hosts: &[i64], sources: Option<&[i64]>, request: &Cla
         query.push(" AND source_id IN ");
         push_ids(&mut query, sources);
     }
-    query.push(") d JOIN sources s ON s.id = d.source_id JOIN source_state t ON t.source_id = d.source_id ");
-    query.push("WHERE place <= ");
+    query.push(
+        ") d JOIN sources s ON s.id = d.source_id JOIN source_state t ON t.source_id = d.source_id WHERE place <= ",
+    );
     query.push_bind(i64::from(request.per_host)).push(" ORDER BY d.host_id, d.place");
     query
 }
@@ -302,11 +301,16 @@ async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> 
 }
 
 async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Result<Option<Claim>> {
-    let mut query = Query::new("");
-    push_lease(&mut query, request);
-    query.push(" WHERE id = (SELECT host_id FROM source_state WHERE source_id = ").push_bind(id);
-    query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(ms(request.now));
-    query.push(") RETURNING ").push(LEASED);
+    let query = sql!(
+        "UPDATE hosts SET fence = fence + 1, lease_owner = $1, lease_until = $2, next_due = $2
+         WHERE id = (SELECT host_id FROM source_state WHERE source_id = $3)
+             AND (lease_owner IS NULL OR lease_until <= $4)
+         RETURNING {LEASED}",
+        request.owner.as_str(),
+        ms(request.now + request.lease),
+        id,
+        ms(request.now),
+    );
     let Some(row) = tx.row(query).await? else { return Ok(None) };
     let mut claim = leased(&row)?;
     let mut query = select_sources();
@@ -396,18 +400,21 @@ async fn claim_pages(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::
 
 /// Makes a source due; the outer none: there is no such source.
 async fn wake_source(tx: &mut Tx, id: i64, now: Time) -> sqlx::Result<Option<Option<Lease>>> {
-    let mut query = Query::new(format!(
-        "SELECT h.id, h.fence, h.lease_owner, h.lease_until FROM {SOURCE_TABLES} WHERE s.id = "
-    ));
-    query.push_bind(id).push(LOCK);
+    let query = sql!(
+        "SELECT h.id, h.fence, h.lease_owner, h.lease_until FROM {SOURCE_TABLES} WHERE s.id = $1{LOCK}",
+        id,
+    );
     let Some(row) = tx.row(query).await? else { return Ok(None) };
     let lease = Lease { host_id: row.try_get(0)?, fence: row.try_get(1)? };
     let leased = row.try_get::<Option<&str>, _>(2)?.is_some()
         && row.try_get::<Option<i64>, _>(3)?.is_some_and(|until| until > ms(now));
-    let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
-    query.push_bind(ms(now)).push(" WHERE enabled AND source_id = ").push_bind(id);
-    query.push(" AND (next_poll_at IS NULL OR next_poll_at > ").push_bind(ms(now)).push(")");
-    tx.execute(query).await?;
+    tx.execute(sql!(
+        "UPDATE source_state SET next_poll_at = $1
+         WHERE source_id = $2 AND enabled AND (next_poll_at IS NULL OR next_poll_at > $1)",
+        ms(now),
+        id,
+    ))
+    .await?;
     settle_hosts(tx, &[lease.host_id]).await?;
     Ok(Some(leased.then_some(lease)))
 }
@@ -422,17 +429,20 @@ async fn wake_sources(tx: &mut Tx, ids: &[i64], now: Time) -> sqlx::Result<Vec<i
     let hosts = rows.iter().map(|row| row.try_get(0)).collect::<sqlx::Result<Vec<i64>>>()?;
     let mut woken = HashSet::with_capacity(ids.len());
     for hosts in id_pieces(&hosts) {
-        let mut query =
-            Query::new("UPDATE source_state SET next_poll_at = CASE WHEN enabled AND (next_poll_at IS NULL ");
-        query.push("OR next_poll_at > ").push_bind(ms(now)).push(") THEN ").push_bind(ms(now));
-        query.push(" ELSE next_poll_at END WHERE source_id IN ");
+        let mut query = Query::new("SELECT source_id FROM source_state WHERE source_id IN ");
         push_ids(&mut query, ids);
         query.push(" AND host_id IN ");
         push_ids(&mut query, hosts);
-        query.push(" RETURNING source_id");
         for row in tx.rows(query).await? {
             woken.insert(row.try_get::<i64, _>(0)?);
         }
+    }
+    for piece in id_pieces(&woken.iter().copied().collect::<Vec<_>>()) {
+        let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
+        query.push_bind(ms(now)).push(" WHERE enabled AND (next_poll_at IS NULL OR next_poll_at > ");
+        query.push_bind(ms(now)).push(") AND source_id IN ");
+        push_ids(&mut query, piece);
+        tx.execute(query).await?;
     }
     settle_hosts(tx, &hosts).await?;
     Ok(ids.iter().copied().filter(|id| !woken.contains(id)).collect())

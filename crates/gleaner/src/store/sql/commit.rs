@@ -20,7 +20,7 @@ use super::claim::{host_ids, settle_hosts};
 use super::pages::{CountChange, PollChange, count_polls, count_sources, state_of};
 use super::sequel::hold_hosts;
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
-use super::{Query, Tx, ms, opt_ms, pieces, signs, with_values};
+use super::{Query, Tx, ms, opt_ms, pieces, signs, sql, with_values};
 use crate::store::types::stored_hash;
 use crate::store::{Activity, Commit, Committed, Move, NewArticleWork, NewEvent, WorkPurpose};
 
@@ -76,10 +76,13 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
 pub(super) async fn store_validators(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<()> {
     for commit in commits {
         let Some(memory) = &commit.memory else { continue };
-        let mut query = Query::new("UPDATE source_state SET etag = ");
-        query.push_bind(memory.etag.as_deref()).push(", reader_version = ").push_bind(memory.reader_version);
-        query.push(" WHERE source_id = ").push_bind(commit.source_id);
-        tx.execute(query).await?;
+        tx.execute(sql!(
+            "UPDATE source_state SET etag = $1, reader_version = $2 WHERE source_id = $3",
+            memory.etag.as_deref(),
+            memory.reader_version,
+            commit.source_id,
+        ))
+        .await?;
     }
     Ok(())
 }
@@ -373,8 +376,10 @@ async fn forget(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         let mut query = with_values("source_id, entry_key, at", piece, |list, (commit, key)| {
             list.push_bind(commit.source_id).push_bind(*key).push_bind(ms(commit.poll.at));
         });
-        query.push("UPDATE seen SET absent_since = v.at FROM v ");
-        query.push("WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key");
+        query.push(
+            "UPDATE seen SET absent_since = v.at FROM v
+             WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key",
+        );
         tx.execute(query).await?;
     }
     Ok(())
@@ -439,10 +444,10 @@ async fn remove_article_work(
             list.push_bind(*source_id).push_bind(*key);
         });
         query.push(
-            "DELETE FROM article_work WHERE purpose = 'article' \
-             AND (source_id, entry_key) IN (SELECT source_id, entry_key FROM v) ",
+            "DELETE FROM article_work
+             WHERE purpose = 'article' AND (source_id, entry_key) IN (SELECT source_id, entry_key FROM v)
+             RETURNING source_id, state, tries, poll_id",
         );
-        query.push("RETURNING source_id, state, tries, poll_id");
         for row in tx.rows(query).await? {
             let state = state_of(&row)?;
             sources.entry(row.try_get(0)?).or_default().remove(state);
@@ -629,8 +634,10 @@ async fn store_states(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
 
 async fn update_states(tx: &mut Tx, mut query: Query, columns: &str) -> sqlx::Result<()> {
     let columns = columns.strip_prefix("source_id, ").unwrap_or(columns);
-    query.push("UPDATE source_state SET ").push(assignments(columns));
-    query.push(" FROM v WHERE source_state.source_id = v.source_id");
+    query.push(format!(
+        "UPDATE source_state SET {} FROM v WHERE source_state.source_id = v.source_id",
+        assignments(columns)
+    ));
     tx.execute(query).await?;
     Ok(())
 }
@@ -640,27 +647,27 @@ async fn update_states(tx: &mut Tx, mut query: Query, columns: &str) -> sqlx::Re
 async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
     for commit in live.iter().map(|live| live.commit) {
         let Some(moved) = &commit.moved else { continue };
-        let mut query = Query::new("UPDATE sources SET version = version + 1, url = ");
-        query
-            .push_bind(moved.url.as_str())
-            .push(", canonical_url = ")
-            .push_bind(moved.canonical_url.as_str());
-        query.push(" WHERE id = ").push_bind(commit.source_id);
-        query.push(" AND NOT EXISTS (SELECT 1 FROM sources o WHERE o.collection_id = sources.collection_id ");
-        query.push("AND o.id <> sources.id AND o.canonical_url = ").push_bind(moved.canonical_url.as_str());
-        if tx.execute(query.push(")")).await? == 0 {
+        let statement = sql!(
+            "UPDATE sources SET version = version + 1, url = $1, canonical_url = $2 WHERE id = $3
+             AND NOT EXISTS (SELECT 1 FROM sources o WHERE o.collection_id = sources.collection_id
+                 AND o.id <> sources.id AND o.canonical_url = $2)",
+            moved.url.as_str(),
+            moved.canonical_url.as_str(),
+            commit.source_id,
+        );
+        if tx.execute(statement).await? == 0 {
             refuse_move(tx, commit, moved).await?;
             continue;
         }
         let event = NewEvent::of_move(commit.source_id, &moved.from, &moved.url, &moved.reason);
         insert_events(tx, &[(event, commit.poll.at)]).await?;
         let hosts = host_ids(tx, std::iter::once(&moved.host)).await?;
-        let mut query = Query::new("UPDATE source_state SET redirect = NULL, fence = fence + 1, host_id = ");
-        query
-            .push_bind(hosts.get(&moved.host).copied())
-            .push(" WHERE source_id = ")
-            .push_bind(commit.source_id);
-        tx.execute(query).await?;
+        tx.execute(sql!(
+            "UPDATE source_state SET redirect = NULL, fence = fence + 1, host_id = $1 WHERE source_id = $2",
+            hosts.get(&moved.host).copied(),
+            commit.source_id,
+        ))
+        .await?;
         settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await?;
     }
     Ok(())
@@ -668,19 +675,24 @@ async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
 
 /// Keeps which source of the collection has the new URL.
 async fn refuse_move(tx: &mut Tx, commit: &Commit, moved: &Move) -> sqlx::Result<()> {
-    let mut query =
-        Query::new("SELECT o.id FROM sources s JOIN sources o ON o.collection_id = s.collection_id ");
-    query.push("AND o.id <> s.id WHERE s.id = ").push_bind(commit.source_id);
-    query.push(" AND o.canonical_url = ").push_bind(moved.canonical_url.as_str());
+    let query = sql!(
+        "SELECT o.id FROM sources s JOIN sources o ON o.collection_id = s.collection_id AND o.id <> s.id
+         WHERE s.id = $1 AND o.canonical_url = $2",
+        commit.source_id,
+        moved.canonical_url.as_str(),
+    );
     let Some(row) = tx.row(query).await? else { return Ok(()) };
     let taken_by: i64 = row.try_get(0)?;
     if moved.redirect.taken_by == Some(taken_by) {
         return Ok(());
     }
     let redirect = Redirect { taken_by: Some(taken_by), ..moved.redirect.clone() };
-    let mut query = Query::new("UPDATE source_state SET redirect = ");
-    query.push_bind(serde_json::to_string(&redirect).unwrap_or_default());
-    tx.execute(query.push(" WHERE source_id = ").push_bind(commit.source_id)).await?;
+    tx.execute(sql!(
+        "UPDATE source_state SET redirect = $1 WHERE source_id = $2",
+        serde_json::to_string(&redirect).unwrap_or_default(),
+        commit.source_id,
+    ))
+    .await?;
     let event = NewEvent::of_refused_move(commit.source_id, &moved.from, &moved.url, taken_by);
     insert_events(tx, &[(event, commit.poll.at)]).await
 }

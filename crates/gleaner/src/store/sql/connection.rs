@@ -109,7 +109,8 @@ impl Sql {
     }
 
     /// Returns how the database would run a query, one step a line.
-    pub(super) async fn explain(&self, mut query: Query) -> sqlx::Result<String> {
+    pub(super) async fn explain(&self, query: impl Into<Statement>) -> sqlx::Result<String> {
+        let mut query = query.into().0;
         let explained = format!("{EXPLAIN}{}", query.sql().as_str());
         // Explaining writes nothing, but the connections for reading refuse even to explain a write.
         let arguments = sqlx::Execute::take_arguments(&mut query.build()).map_err(sqlx::Error::Encode)?;

@@ -13,7 +13,7 @@ use sqlx::Row as _;
 use super::super::{MATCHES, Row, TEXT_ID, text_query};
 use super::state::error_kind;
 use super::visibility::{push_visible_article, push_visible_source};
-use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, time};
+use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, sql, time};
 use crate::store::types::stored_hash;
 use crate::store::words;
 use crate::store::{
@@ -34,9 +34,7 @@ const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cau
 #[async_trait]
 impl Content for Sql {
     async fn post(&self, id: i64) -> Result<Post> {
-        let mut query = Query::new(format!("SELECT {POST} FROM posts p WHERE p.id = "));
-        query.push_bind(id);
-        let row = self.row(query).await?;
+        let row = self.row(sql!("SELECT {POST} FROM posts p WHERE p.id = $1", id)).await?;
         let row = row.ok_or_else(|| StoreError::NotFound { entity: "post", key: id.to_string() })?;
         post(&row).map_err(|error| self.fail(error))
     }
@@ -48,8 +46,7 @@ impl Content for Sql {
             return Ok(Vec::new());
         }
         let query = list_posts(filter, phrases.as_deref(), before, limit);
-        let rows = self.rows(query).await?;
-        rows.iter().map(post).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+        self.all(query, post).await
     }
 
     async fn count_posts(&self, source_ids: &[i64]) -> Result<u64> {
@@ -64,9 +61,12 @@ impl Content for Sql {
 
     async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)> {
         // One pass over the source's own posts: by id alone, a planner might walk past everybody else's.
-        let mut query = Query::new("SELECT MAX(CASE WHEN id < ");
-        query.push_bind(id).push(" THEN id END), MIN(CASE WHEN id > ").push_bind(id);
-        query.push(" THEN id END) FROM posts WHERE source_id = ").push_bind(source_id);
+        let query = sql!(
+            "SELECT MAX(CASE WHEN id < $1 THEN id END), MIN(CASE WHEN id > $1 THEN id END)
+             FROM posts WHERE source_id = $2",
+            id,
+            source_id,
+        );
         let found = self.all(query, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
@@ -76,11 +76,12 @@ impl Content for Sql {
     }
 
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>> {
-        let mut query = Query::new(format!("SELECT {POLL} FROM polls WHERE source_id = "));
-        query.push_bind(source_id).push(" AND id < ").push_bind(before.unwrap_or(i64::MAX));
-        query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
-        let rows = self.rows(query).await?;
-        rows.iter().map(poll).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+        let query = sql!(
+            "SELECT {POLL} FROM polls WHERE source_id = $1 AND id < $2 ORDER BY id DESC LIMIT {limit}",
+            source_id,
+            before.unwrap_or(i64::MAX),
+        );
+        self.all(query, poll).await
     }
 
     async fn waiting_pages(
@@ -119,9 +120,12 @@ impl Content for Sql {
     }
 
     async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>> {
-        let mut query = Query::new("SELECT created_at, COUNT(*) FROM posts WHERE source_id = ");
-        query.push_bind(source_id).push(" AND created_at >= ").push_bind(ms(since));
-        query.push(" GROUP BY created_at ORDER BY created_at DESC LIMIT ").push(i64::from(limit));
+        let query = sql!(
+            "SELECT created_at, COUNT(*) FROM posts WHERE source_id = $1 AND created_at >= $2
+             GROUP BY created_at ORDER BY created_at DESC LIMIT {limit}",
+            source_id,
+            ms(since),
+        );
         self.all(query, |row| {
             let count: i64 = row.try_get(1)?;
             Ok((time(row, "created_at")?, u64::try_from(count).unwrap_or(0)))
@@ -138,9 +142,7 @@ impl Content for Sql {
     }
 
     async fn article(&self, id: i64) -> Result<Article> {
-        let mut query = Query::new(format!("SELECT {ARTICLE} FROM articles WHERE id = "));
-        query.push_bind(id);
-        let rows = self.rows(query).await?;
+        let rows = self.rows(sql!("SELECT {ARTICLE} FROM articles WHERE id = $1", id)).await?;
         let articles = self.with_posts(&rows).await?;
         articles
             .into_iter()
@@ -185,9 +187,8 @@ impl Content for Sql {
     }
 
     async fn set_processed(&self, id: i64, processed: bool) -> Result<()> {
-        let mut query = Query::new("UPDATE articles SET is_processed = ");
-        query.push_bind(processed).push(" WHERE id = ").push_bind(id);
-        match self.execute(query).await.map_err(|error| self.fail(error))? {
+        let statement = sql!("UPDATE articles SET is_processed = $1 WHERE id = $2", processed, id);
+        match self.execute(statement).await.map_err(|error| self.fail(error))? {
             0 => Err(StoreError::NotFound { entity: "article", key: id.to_string() }),
             _ => Ok(()),
         }
@@ -278,18 +279,16 @@ async fn create_article(
     if let Some(missing) = ids.iter().find(|id| !found.contains(id)) {
         return Ok(Err(*missing));
     }
-    let mut query = Query::new(
-        "INSERT INTO articles (title, body, url, published_at, is_processed, created_at) VALUES (",
+    let statement = sql!(
+        "INSERT INTO articles (title, body, url, published_at, is_processed, created_at)
+         VALUES ($1, $2, $3, $4, FALSE, $5) RETURNING id",
+        article.title.as_str(),
+        article.body.as_str(),
+        article.url.as_deref(),
+        opt_ms(article.published_at),
+        ms(now),
     );
-    let mut list = query.separated(", ");
-    list.push_bind(article.title.as_str())
-        .push_bind(article.body.as_str())
-        .push_bind(article.url.as_deref())
-        .push_bind(opt_ms(article.published_at))
-        .push_bind(false)
-        .push_bind(ms(now));
-    query.push(") RETURNING id");
-    let id: i64 = tx.one(query).await?.try_get(0)?;
+    let id: i64 = tx.one(statement).await?.try_get(0)?;
     for piece in pieces(&ids) {
         let mut query = Query::new("INSERT INTO article_posts (article_id, post_id) ");
         query.push_values(piece, |mut list, post_id| {

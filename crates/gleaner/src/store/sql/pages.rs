@@ -13,7 +13,9 @@ use sqlx::Row as _;
 
 use super::super::{ROW_LOCK, Row};
 use super::claim::settle_hosts;
-use super::{Query, Tx, garbled, id_pieces, ms, opt_time, pieces, push_ids, time, with_values};
+use super::{
+    Query, Statement, Tx, garbled, id_pieces, ms, opt_time, pieces, push_ids, sql, time, with_values,
+};
 use crate::store::WaitingPage;
 
 const WAITING: &str = "waiting";
@@ -128,9 +130,11 @@ pub(super) async fn store_sources(tx: &mut Tx, sources: &BTreeMap<i64, SourcePag
                 .push_bind(i64::from(pages.run.failed))
                 .push_bind(suspect);
         });
-        query.push("UPDATE source_state SET ").push(COUNTS);
-        query.push(", pages_failed_run = v.run, pages_suspect = v.pages_suspect FROM v ");
-        tx.execute(query.push("WHERE source_state.source_id = v.source_id")).await?;
+        query.push(format!(
+            "UPDATE source_state SET {COUNTS}, pages_failed_run = v.run, pages_suspect = v.pages_suspect
+             FROM v WHERE source_state.source_id = v.source_id"
+        ));
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -145,8 +149,10 @@ pub(super) async fn count_sources(tx: &mut Tx, changes: &BTreeMap<i64, CountChan
         let mut query = with_values("source_id, waiting, failed, given_up", piece, |list, (id, change)| {
             list.push_bind(*id).push_bind(change.waiting).push_bind(change.failed).push_bind(change.given_up);
         });
-        query.push("UPDATE source_state SET ").push(COUNTS);
-        tx.execute(query.push(" FROM v WHERE source_state.source_id = v.source_id")).await?;
+        query.push(format!(
+            "UPDATE source_state SET {COUNTS} FROM v WHERE source_state.source_id = v.source_id"
+        ));
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -173,35 +179,32 @@ pub(super) async fn count_polls(tx: &mut Tx, changes: &BTreeMap<i64, PollChange>
     }
     // Few pages are skipped, and what a row has skipped is JSON.
     for (id, change) in rows.into_iter().filter(|(_, change)| change.skipped != Skipped::default()) {
-        let mut query = Query::new("SELECT skipped FROM polls WHERE id = ");
-        let Some(row) = tx.row(query.push_bind(id)).await? else { continue };
+        let query = sql!("SELECT skipped FROM polls WHERE id = $1", id);
+        let Some(row) = tx.row(query).await? else { continue };
         let before: Option<&str> = row.try_get(0)?;
         let before = before.map_or(Ok(Skipped::default()), |text| {
             serde_json::from_str(text).map_err(|error| garbled("skipped", error))
         })?;
         let skipped = serde_json::to_string(&skipped_sum(before, change.skipped)).unwrap_or_default();
-        let mut query = Query::new("UPDATE polls SET skipped = ");
-        tx.execute(query.push_bind(skipped).push(" WHERE id = ").push_bind(id)).await?;
+        tx.execute(sql!("UPDATE polls SET skipped = $1 WHERE id = $2", skipped, id)).await?;
     }
     Ok(())
 }
 
 /// The query that lists a source's pages by id.
-pub(super) fn list(source_id: i64, state: Option<PageState>, after: Option<i64>, limit: u32) -> Query {
-    let mut query = Query::new(
-        "SELECT id, url, state, tries, last_error, failed_at, next_try_at, created_at FROM article_work \
-         WHERE source_id = ",
-    );
-    query.push_bind(source_id).push(" AND purpose = 'article'");
-    query.push(" AND id > ").push_bind(after.unwrap_or(0));
-    query.push(match state {
-        Some(PageState::Waiting) => " AND state = 'waiting' AND tries = 0",
-        Some(PageState::Failed) => " AND state = 'waiting' AND tries > 0",
-        Some(PageState::GivenUp) => " AND state = 'given_up'",
+pub(super) fn list(source_id: i64, state: Option<PageState>, after: Option<i64>, limit: u32) -> Statement {
+    let state = match state {
+        Some(PageState::Waiting) => "AND state = 'waiting' AND tries = 0",
+        Some(PageState::Failed) => "AND state = 'waiting' AND tries > 0",
+        Some(PageState::GivenUp) => "AND state = 'given_up'",
         None => "",
-    });
-    query.push(" ORDER BY id LIMIT ").push(i64::from(limit));
-    query
+    };
+    sql!(
+        "SELECT id, url, state, tries, last_error, failed_at, next_try_at, created_at FROM article_work
+         WHERE source_id = $1 AND purpose = 'article' AND id > $2 {state} ORDER BY id LIMIT {limit}",
+        source_id,
+        after.unwrap_or(0),
+    )
 }
 
 /// A page from a row of [`list`].
@@ -219,23 +222,29 @@ pub(super) fn page(row: &Row) -> sqlx::Result<WaitingPage> {
 }
 
 /// The query for the latest failure among a source's pages.
-pub(super) fn latest_failure(source_id: i64) -> Query {
-    let mut query = Query::new("SELECT url, last_error FROM article_work WHERE source_id = ");
-    query.push_bind(source_id).push(" AND purpose = 'article'");
-    query.push(" AND last_error IS NOT NULL ORDER BY failed_at DESC, id DESC LIMIT 1");
-    query
+pub(super) fn latest_failure(source_id: i64) -> Statement {
+    sql!(
+        "SELECT url, last_error FROM article_work
+         WHERE source_id = $1 AND purpose = 'article' AND last_error IS NOT NULL
+         ORDER BY failed_at DESC, id DESC LIMIT 1",
+        source_id,
+    )
 }
 
 /// Makes a source's given-up pages due, as if they were new; returns how many.
 pub(super) async fn retry(tx: &mut Tx, source_id: i64, now: Time) -> sqlx::Result<u64> {
     lock_sources(tx, std::iter::once(source_id)).await?;
-    let mut query = Query::new("UPDATE article_work SET state = ");
-    query.push_bind(WAITING).push(", tries = 0, next_try_at = ").push_bind(ms(now));
-    query.push(" WHERE source_id = ").push_bind(source_id).push(" AND state = ").push_bind(GIVEN_UP);
-    query.push(" RETURNING host_id, poll_id");
+    let statement = sql!(
+        "UPDATE article_work SET state = $1, tries = 0, next_try_at = $2
+         WHERE source_id = $3 AND state = $4 RETURNING host_id, poll_id",
+        WAITING,
+        ms(now),
+        source_id,
+        GIVEN_UP,
+    );
     let (mut hosts, mut change) = (Vec::new(), CountChange::default());
     let mut polls: BTreeMap<i64, PollChange> = BTreeMap::new();
-    let rows = tx.rows(query).await?;
+    let rows = tx.rows(statement).await?;
     for row in &rows {
         hosts.push(row.try_get::<i64, _>(0)?);
         change.remove(PageState::GivenUp);
@@ -256,11 +265,12 @@ pub(super) async fn retry(tx: &mut Tx, source_id: i64, now: Time) -> sqlx::Resul
 }
 
 /// The query that finds pages that were given up before.
-pub(super) fn old(before: Time, batch: i64) -> Query {
-    let mut query =
-        Query::new("SELECT id, source_id FROM article_work WHERE state = 'given_up' AND failed_at < ");
-    query.push_bind(ms(before)).push(" ORDER BY failed_at LIMIT ").push(batch);
-    query
+pub(super) fn old(before: Time, batch: i64) -> Statement {
+    sql!(
+        "SELECT id, source_id FROM article_work WHERE state = 'given_up' AND failed_at < $1
+         ORDER BY failed_at LIMIT {batch}",
+        ms(before),
+    )
 }
 
 /// Forgets pages that were given up before; returns how many.

@@ -5,79 +5,78 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::Row;
-use super::{Query, Sql, Statement, ms, time};
+use super::{Sql, Statement, ms, sql, time};
 use crate::store::{Collection, CollectionEdit, People, Result, StoreError, User};
+
+const USER: &str = "id, name, password_hash, is_admin, created_at";
 
 #[async_trait]
 impl People for Sql {
     async fn create_user(&self, name: &str, is_admin: bool, now: Time) -> Result<i64> {
-        let mut query = Query::new("INSERT INTO users (name, is_admin, created_at) VALUES (");
-        query.separated(", ").push_bind(name).push_bind(is_admin).push_bind(ms(now));
+        let query = sql!(
+            "INSERT INTO users (name, is_admin, created_at) VALUES ($1, $2, $3) RETURNING id",
+            name,
+            is_admin,
+            ms(now),
+        );
         self.insert(query, "user", name).await
     }
 
     async fn users(&self) -> Result<Vec<User>> {
-        self.all(
-            Query::new("SELECT id, name, password_hash, is_admin, created_at FROM users ORDER BY id"),
-            user,
-        )
-        .await
+        self.all(sql!("SELECT {USER} FROM users ORDER BY id"), user).await
     }
 
     async fn user_named(&self, name: &str) -> Result<User> {
-        let mut query =
-            Query::new("SELECT id, name, password_hash, is_admin, created_at FROM users WHERE name = ");
-        query.push_bind(name);
+        let query = sql!("SELECT {USER} FROM users WHERE name = $1", name);
         let found = self.all(query, user).await?.into_iter().next();
         found.ok_or_else(|| StoreError::NotFound { entity: "user", key: name.to_owned() })
     }
 
     async fn set_password(&self, user_id: i64, hash: Option<&str>) -> Result<()> {
-        let mut query = Query::new("UPDATE users SET password_hash = ");
-        query.push_bind(hash).push(" WHERE id = ").push_bind(user_id);
-        self.change(query, "user", user_id).await
+        let statement = sql!("UPDATE users SET password_hash = $1 WHERE id = $2", hash, user_id);
+        self.change(statement, "user", user_id).await
     }
 
     async fn set_admin(&self, user_id: i64, is_admin: bool) -> Result<()> {
-        let mut query = Query::new("UPDATE users SET is_admin = ");
-        query.push_bind(is_admin).push(" WHERE id = ").push_bind(user_id);
-        self.change(query, "user", user_id).await
+        let statement = sql!("UPDATE users SET is_admin = $1 WHERE id = $2", is_admin, user_id);
+        self.change(statement, "user", user_id).await
     }
 
     async fn delete_user(&self, id: i64) -> Result<()> {
-        let mut query = Query::new("DELETE FROM users WHERE id = ");
-        query.push_bind(id);
-        self.delete(query, "user", id, "it owns a collection").await
+        self.delete(sql!("DELETE FROM users WHERE id = $1", id), "user", id, "it owns a collection").await
     }
 
     async fn add_collection(&self, collection: &CollectionEdit, now: Time) -> Result<i64> {
         let CollectionEdit { name, owner_id, private } = collection;
-        let mut query = Query::new("INSERT INTO collections (name, owner_id, private, created_at) VALUES (");
-        query
-            .separated(", ")
-            .push_bind(name.as_str())
-            .push_bind(*owner_id)
-            .push_bind(*private)
-            .push_bind(ms(now));
+        let query = sql!(
+            "INSERT INTO collections (name, owner_id, private, created_at) VALUES ($1, $2, $3, $4) RETURNING id",
+            name.as_str(),
+            *owner_id,
+            *private,
+            ms(now),
+        );
         self.insert(query, "collection", name).await
     }
 
     async fn collections(&self) -> Result<Vec<Collection>> {
-        let query = Query::new("SELECT id, name, owner_id, private, created_at FROM collections ORDER BY id");
+        let query = sql!("SELECT id, name, owner_id, private, created_at FROM collections ORDER BY id");
         self.all(query, collection).await
     }
 
     async fn edit_collection(&self, id: i64, edit: &CollectionEdit) -> Result<()> {
-        let mut query = Query::new("UPDATE collections SET name = ");
-        query.push_bind(edit.name.as_str()).push(", owner_id = ").push_bind(edit.owner_id);
-        query.push(", private = ").push_bind(edit.private).push(" WHERE id = ").push_bind(id);
-        self.change(query, "collection", id).await
+        let statement = sql!(
+            "UPDATE collections SET name = $1, owner_id = $2, private = $3 WHERE id = $4",
+            edit.name.as_str(),
+            edit.owner_id,
+            edit.private,
+            id,
+        );
+        self.change(statement, "collection", id).await
     }
 
     async fn delete_collection(&self, id: i64) -> Result<()> {
-        let mut query = Query::new("DELETE FROM collections WHERE id = ");
-        query.push_bind(id);
-        self.delete(query, "collection", id, "it holds sources").await
+        let statement = sql!("DELETE FROM collections WHERE id = $1", id);
+        self.delete(statement, "collection", id, "it holds sources").await
     }
 
     async fn set_credential(
@@ -87,25 +86,19 @@ impl People for Sql {
         secret: Option<&[u8]>,
         now: Time,
     ) -> Result<()> {
-        let mut query = Query::new("");
-        match secret {
-            Some(secret) => {
-                query.push("INSERT INTO credentials (owner_id, service, secret, updated_at) VALUES (");
-                query
-                    .separated(", ")
-                    .push_bind(owner_id)
-                    .push_bind(service)
-                    .push_bind(secret)
-                    .push_bind(ms(now));
-                query.push(") ON CONFLICT (owner_id, service) DO UPDATE SET ");
-                query.push("secret = excluded.secret, updated_at = excluded.updated_at");
-            }
-            None => {
-                query.push("DELETE FROM credentials WHERE owner_id = ").push_bind(owner_id);
-                query.push(" AND service = ").push_bind(service);
-            }
-        }
-        match self.execute(query).await {
+        let statement = match secret {
+            Some(secret) => sql!(
+                "INSERT INTO credentials (owner_id, service, secret, updated_at) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (owner_id, service) DO UPDATE SET
+                     secret = excluded.secret, updated_at = excluded.updated_at",
+                owner_id,
+                service,
+                secret,
+                ms(now),
+            ),
+            None => sql!("DELETE FROM credentials WHERE owner_id = $1 AND service = $2", owner_id, service),
+        };
+        match self.execute(statement).await {
             Ok(_) => Ok(()),
             Err(error) if is_foreign_key(&error) => {
                 Err(StoreError::NotFound { entity: "user", key: owner_id.to_string() })
@@ -115,26 +108,33 @@ impl People for Sql {
     }
 
     async fn credential(&self, owner_id: i64, service: &str) -> Result<Option<Vec<u8>>> {
-        let mut query = Query::new("SELECT secret FROM credentials WHERE owner_id = ");
-        query.push_bind(owner_id).push(" AND service = ").push_bind(service);
+        let query =
+            sql!("SELECT secret FROM credentials WHERE owner_id = $1 AND service = $2", owner_id, service);
         Ok(self.all(query, |row| row.try_get("secret")).await?.into_iter().next())
     }
 
     async fn credentials(&self, owner_id: i64) -> Result<Vec<(String, Time)>> {
-        let mut query = Query::new("SELECT service, updated_at FROM credentials WHERE owner_id = ");
-        query.push_bind(owner_id).push(" ORDER BY service");
+        let query = sql!(
+            "SELECT service, updated_at FROM credentials WHERE owner_id = $1 ORDER BY service",
+            owner_id
+        );
         self.all(query, |row| Ok((row.try_get(0)?, time(row, "updated_at")?))).await
     }
 }
 
 /// What most methods here are made of.
 impl Sql {
-    /// Runs an `INSERT … VALUES (…` and returns the new id; reports a name that is taken or an owner that is missing.
-    pub(super) async fn insert(&self, mut query: Query, entity: &'static str, key: &str) -> Result<i64> {
-        match self.execute_returning(query.push(") RETURNING id")).await {
+    /// Runs an `INSERT … RETURNING id`; reports a name that is taken or an owner that is missing.
+    pub(super) async fn insert(
+        &self,
+        statement: impl Into<Statement>,
+        entity: &'static str,
+        key: &str,
+    ) -> Result<i64> {
+        match self.execute_returning(statement).await {
             Ok(Some(row)) => row.try_get(0).map_err(|error| self.fail(error)),
             Ok(None) => Err(self.fail(sqlx::Error::RowNotFound)),
-            Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
+            Err(error) if is_unique_violation(&error) => {
                 Err(StoreError::Duplicate { entity, key: key.to_owned(), id: None })
             }
             Err(error) if is_foreign_key(&error) => {
@@ -167,7 +167,7 @@ impl Sql {
         match self.execute(query).await {
             Ok(0) => Err(StoreError::NotFound { entity, key: id.to_string() }),
             Ok(_) => Ok(()),
-            Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
+            Err(error) if is_unique_violation(&error) => {
                 Err(StoreError::Duplicate { entity, key: id.to_string(), id: None })
             }
             Err(error) => Err(self.fail(error)),
@@ -188,6 +188,10 @@ impl Sql {
             result => result,
         }
     }
+}
+
+pub(super) fn is_unique_violation(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.is_unique_violation())
 }
 
 fn is_foreign_key(error: &sqlx::Error) -> bool {

@@ -5,7 +5,7 @@ use sqlx::Row as _;
 
 use super::super::{SKIP_LOCKED, TEXT_COLUMNS, TEXT_ID, TEXT_VALUE};
 use super::upkeep::set_meta;
-use super::{Query, Tx, garbled, id_pieces, pieces, push_ids, with_values};
+use super::{Query, Statement, Tx, garbled, id_pieces, pieces, push_ids, sql, with_values};
 use crate::store::NewEvent;
 use crate::store::words::words;
 
@@ -15,21 +15,20 @@ const INDEXED: &str = "posts_indexed_seq";
 const SWEPT: &str = "post_text_swept_to";
 
 /// Asks whether there is anything to index, without anybody's lock.
-pub(super) fn waiting() -> Query {
-    let mut query = Query::new("SELECT 1 FROM outbox WHERE seq > ");
-    query.push("(SELECT CAST(value AS BIGINT) FROM meta WHERE name = ").push_bind(INDEXED).push(") LIMIT 1");
-    query
+pub(super) fn waiting() -> Statement {
+    sql!(
+        "SELECT 1 FROM outbox WHERE seq > (SELECT CAST(value AS BIGINT) FROM meta WHERE name = $1) LIMIT 1",
+        INDEXED,
+    )
 }
 
 /// Indexes what the next events tell of; how many events that were.
 pub(super) async fn index(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
-    let mut query = Query::new("SELECT value FROM meta WHERE name = ");
-    query.push_bind(INDEXED).push(SKIP_LOCKED);
+    let query = sql!("SELECT value FROM meta WHERE name = $1{SKIP_LOCKED}", INDEXED);
     // Another worker is at it.
     let Some(row) = tx.row(query).await? else { return Ok(0) };
     let from: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled(INDEXED, error))?;
-    let mut query = Query::new("SELECT seq, kind, payload FROM outbox WHERE seq > ");
-    query.push_bind(from).push(" ORDER BY seq LIMIT ").push(i64::from(limit));
+    let query = sql!("SELECT seq, kind, payload FROM outbox WHERE seq > $1 ORDER BY seq LIMIT {limit}", from);
     let rows = tx.rows(query).await?;
     let Some(last) = rows.last() else { return Ok(0) };
     let mut ids = Vec::new();
@@ -73,18 +72,22 @@ async fn index_posts(tx: &mut Tx, ids: &[i64]) -> sqlx::Result<()> {
 /// Takes out what is gone, in the next stretch of the index: a source may have been deleted with all its posts. Until
 /// then nobody finds it either, since a search reads the posts themselves.
 pub(super) async fn sweep(tx: &mut Tx, stretch: i64) -> sqlx::Result<()> {
-    let mut query = Query::new("SELECT value FROM meta WHERE name = ");
-    let row = tx.row(query.push_bind(SWEPT)).await?;
+    let row = tx.row(sql!("SELECT value FROM meta WHERE name = $1", SWEPT)).await?;
     let from: i64 = row.and_then(|row| row.get::<String, _>(0).parse().ok()).unwrap_or(0);
-    let mut query =
-        Query::new(format!("SELECT MAX(id) FROM (SELECT {TEXT_ID} AS id FROM post_text WHERE {TEXT_ID} > "));
-    query.push_bind(from).push(format!(" ORDER BY {TEXT_ID} LIMIT ")).push(stretch).push(") stretch");
+    let query = sql!(
+        "SELECT MAX(id) FROM (SELECT {TEXT_ID} AS id FROM post_text WHERE {TEXT_ID} > $1
+         ORDER BY {TEXT_ID} LIMIT {stretch}) stretch",
+        from,
+    );
     let to: Option<i64> = tx.one(query).await?.try_get(0)?;
     if let Some(to) = to {
-        let mut query = Query::new(format!("DELETE FROM post_text WHERE {TEXT_ID} > "));
-        query.push_bind(from).push(format!(" AND {TEXT_ID} <= ")).push_bind(to);
-        query.push(format!(" AND NOT EXISTS (SELECT 1 FROM posts p WHERE p.id = {TEXT_ID})"));
-        tx.execute(query).await?;
+        tx.execute(sql!(
+            "DELETE FROM post_text WHERE {TEXT_ID} > $1 AND {TEXT_ID} <= $2
+             AND NOT EXISTS (SELECT 1 FROM posts p WHERE p.id = {TEXT_ID})",
+            from,
+            to,
+        ))
+        .await?;
     }
     let next = to.unwrap_or(0);
     if next != from {

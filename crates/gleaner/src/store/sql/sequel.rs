@@ -14,7 +14,7 @@ use super::claim::settle_hosts;
 use super::commit::insert_events;
 use super::redraw::release_sources;
 use super::state::{HEALTH, assignments, push_health};
-use super::{Query, Tx, ms, pieces, with_values};
+use super::{Tx, ms, pieces, sql, with_values};
 use crate::store::{Lease, NewEvent, Sequel};
 
 /// Writes what follows, each under the lease and at the time of what it follows from.
@@ -47,13 +47,10 @@ pub(super) async fn write(
 async fn remember(tx: &mut Tx, lease: Lease, memory: &HostMemory, lift_hold: bool) -> sqlx::Result<()> {
     let kept = HostMemory { latest_success: None, ..memory.clone() };
     let kept = (kept != HostMemory::default()).then(|| serde_json::to_string(&kept).unwrap_or_default());
-    let mut query = Query::new("UPDATE hosts SET memory = ");
-    query.push_bind(kept);
+    tx.execute(sql!("UPDATE hosts SET memory = $1 WHERE id = $2", kept, lease.host_id)).await?;
     if lift_hold {
-        query.push(", hold_until = NULL");
+        tx.execute(sql!("UPDATE hosts SET hold_until = NULL WHERE id = $1", lease.host_id)).await?;
     }
-    query.push(" WHERE id = ").push_bind(lease.host_id);
-    tx.execute(query).await?;
     Ok(())
 }
 
@@ -65,10 +62,13 @@ async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: &(Excuse, String), at
         list.push_bind(taken.asked.source);
         push_health(list, &taken.health, Some(taken.next_poll_at));
     });
-    query.push("UPDATE source_state SET fence = source_state.fence + 1, ").push(assignments(HEALTH));
-    query.push(" FROM v WHERE source_state.source_id = v.source_id AND source_state.fence = ");
-    query.push_bind(taken.asked.fence);
-    query.push(" AND source_state.last_polled_at = v.last_polled_at RETURNING source_state.host_id");
+    query.push(format!(
+        "UPDATE source_state SET fence = source_state.fence + 1, {}
+         FROM v WHERE source_state.source_id = v.source_id AND source_state.last_polled_at = v.last_polled_at
+         AND source_state.fence = ",
+        assignments(HEALTH)
+    ));
+    query.push_bind(taken.asked.fence).push(" RETURNING source_state.host_id");
     let Some(row) = tx.row(query).await? else { return Ok(()) };
     settle_hosts(tx, &[row.try_get(0)?]).await?;
     mark_polls(tx, taken.asked.source, (taken.first_at, taken.last_at), excuse).await?;
@@ -85,18 +85,22 @@ async fn mark_polls(
     (from, to): (Time, Time),
     (excuse, excused_by): &(Excuse, String),
 ) -> sqlx::Result<()> {
-    let mut query = Query::new("UPDATE polls SET excused = ");
-    query.push_bind(excuse.name()).push(", excused_by = ").push_bind(excused_by.as_str());
-    query.push(" WHERE source_id = ").push_bind(source_id);
-    query.push(" AND outcome = 'failed' AND last_at BETWEEN ").push_bind(ms(from));
-    tx.execute(query.push(" AND ").push_bind(ms(to))).await?;
+    tx.execute(sql!(
+        "UPDATE polls SET excused = $1, excused_by = $2
+         WHERE source_id = $3 AND outcome = 'failed' AND last_at BETWEEN $4 AND $5",
+        excuse.name(),
+        excused_by.as_str(),
+        source_id,
+        ms(from),
+        ms(to),
+    ))
+    .await?;
     Ok(())
 }
 
 /// Tells that what was told of a source is taken back.
 async fn correct(tx: &mut Tx, taken: &TakenBack, at: Time) -> sqlx::Result<()> {
-    let mut query = Query::new("SELECT url FROM sources WHERE id = ");
-    let row = tx.one(query.push_bind(taken.asked.source)).await?;
+    let row = tx.one(sql!("SELECT url FROM sources WHERE id = $1", taken.asked.source)).await?;
     let events = NewEvent::of_taken_back(row.try_get(0)?, taken);
     insert_events(tx, &events.into_iter().map(|event| (event, at)).collect::<Vec<_>>()).await
 }
@@ -117,8 +121,10 @@ pub(super) async fn hold_hosts(
         let mut query = with_values("host_id, hold_until", piece, |list, (host, until)| {
             list.push_bind(*host).push_bind(*until);
         });
-        query.push("UPDATE hosts SET hold_until = v.hold_until FROM v WHERE hosts.id = v.host_id ");
-        query.push("AND (hosts.hold_until IS NULL OR hosts.hold_until < v.hold_until)");
+        query.push(
+            "UPDATE hosts SET hold_until = v.hold_until FROM v
+             WHERE hosts.id = v.host_id AND (hosts.hold_until IS NULL OR hosts.hold_until < v.hold_until)",
+        );
         tx.execute(query).await?;
     }
     Ok(())

@@ -22,8 +22,9 @@ pub(super) async fn store(tx: &mut Tx, commits: impl Iterator<Item = &Commit>) -
         let mut query = with_values("source_id, suspect", piece, |list, (id, suspect)| {
             list.push_bind(*id).push_bind(suspect.as_deref());
         });
-        query.push("UPDATE source_state SET suspect = v.suspect FROM v ");
-        query.push("WHERE source_state.source_id = v.source_id");
+        query.push(
+            "UPDATE source_state SET suspect = v.suspect FROM v WHERE source_state.source_id = v.source_id",
+        );
         tx.execute(query).await?;
     }
     Ok(())
@@ -45,8 +46,9 @@ pub(super) async fn store_elsewhere(tx: &mut Tx, commits: impl Iterator<Item = &
         let mut query = with_values("source_id, elsewhere", piece, |list, (id, elsewhere)| {
             list.push_bind(*id).push_bind(elsewhere.as_deref());
         });
-        query.push("UPDATE source_state SET elsewhere = v.elsewhere FROM v ");
-        query.push("WHERE source_state.source_id = v.source_id");
+        query.push(
+            "UPDATE source_state SET elsewhere = v.elsewhere FROM v WHERE source_state.source_id = v.source_id",
+        );
         tx.execute(query).await?;
     }
     Ok(())
@@ -70,9 +72,11 @@ pub(super) async fn store_looks<'a>(
         let mut query = with_values("source_id, elsewhere", piece, |list, (id, elsewhere, ..)| {
             list.push_bind(*id).push_bind(elsewhere.as_deref());
         });
-        query.push("UPDATE source_state SET elsewhere = v.elsewhere FROM v ");
-        query.push("WHERE source_state.source_id = v.source_id AND source_state.elsewhere IS NOT NULL ");
-        query.push("RETURNING source_state.source_id");
+        query.push(
+            "UPDATE source_state SET elsewhere = v.elsewhere FROM v
+             WHERE source_state.source_id = v.source_id AND source_state.elsewhere IS NOT NULL
+             RETURNING source_state.source_id",
+        );
         for row in tx.rows(query).await? {
             kept.insert(row.try_get::<i64, _>(0)?);
         }

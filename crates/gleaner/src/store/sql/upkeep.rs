@@ -42,16 +42,12 @@ impl Upkeep for Sql {
     }
 
     async fn meta(&self, name: &str) -> Result<Option<String>> {
-        let mut query = Query::new("SELECT value FROM meta WHERE name = ");
-        query.push_bind(name);
-        let row = self.row(query).await?;
+        let row = self.row(sql!("SELECT value FROM meta WHERE name = $1", name)).await?;
         row.map(|row| row.try_get(0)).transpose().map_err(|error| self.fail(error))
     }
 
     async fn set_meta(&self, name: &str, value: &str) -> Result<()> {
-        let query = set_meta(name, value);
-        self.execute(query).await.map_err(|error| self.fail(error))?;
-        Ok(())
+        self.run(set_meta(name, value)).await.map(|_| ())
     }
 
     async fn query_plans(&self) -> Result<Vec<(&'static str, String)>> {
@@ -65,7 +61,7 @@ impl Upkeep for Sql {
 }
 
 /// The queries that run at every tick, with arguments of the usual size.
-fn hot_queries() -> Vec<(&'static str, Query)> {
+fn hot_queries() -> Vec<(&'static str, Statement)> {
     let request = ClaimRequest {
         now: Time::from_millis(0),
         lease: Span::from_mins(1),
@@ -80,8 +76,6 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     let hosts: Vec<i64> = (1..=50).collect();
     let mut known = Query::new("SELECT * FROM seen WHERE source_id IN ");
     push_ids(&mut known, &hosts);
-    let mut old = Query::new("");
-    push_old_posts(&mut old, Time::from_millis(0), 100);
     let all = SourceFilter::default();
     let collection = SourceFilter { collection_id: Some(1), ..SourceFilter::default() };
     let kind = SourceFilter { kind: Some(gleaner_core::source::Kind::Feed), ..SourceFilter::default() };
@@ -102,29 +96,32 @@ fn hot_queries() -> Vec<(&'static str, Query)> {
     vec![
         ("claim hosts", claim_hosts(&request)),
         ("claim a host as a probe", claim_hosts(&probe)),
-        ("claim their sources", due_sources(&hosts, &request)),
-        ("claim their pages", due_articles(&hosts, None, &request)),
-        ("known entries", known),
-        ("posts to clean up", old),
+        ("claim their sources", due_sources(&hosts, &request).into()),
+        ("claim their pages", due_articles(&hosts, None, &request).into()),
+        ("known entries", known.into()),
+        ("posts to clean up", old_posts(Time::from_millis(0), 100)),
         ("pages to clean up", super::pages::old(Time::from_millis(0), 100)),
         ("list a source's pages", super::pages::list(1, None, None, 50)),
-        ("list sources", super::sources::list(select_sources(), &all, Some(1000), 50)),
-        ("list a collection's sources", super::sources::list(select_sources(), &collection, Some(1000), 50)),
-        ("list sources of a kind", super::sources::list(select_sources(), &kind, Some(1000), 50)),
-        ("list failing sources", super::sources::list(select_sources(), &failing, Some(1000), 50)),
-        ("list suspect sources", super::sources::list(select_sources(), &suspect, Some(1000), 50)),
-        ("count suspect sources", ordered::count(&suspect, 1000)),
-        ("list a source's events", super::events::list(&of_source, Seek::Before(1000), 50)),
-        ("list sources by address", ordered::sources(&all, address, &text, 50)),
-        ("list feeds by address", ordered::sources(&kind, address, &text, 50)),
-        ("list failing sources by address", ordered::sources(&failing, address, &text, 50)),
-        ("list suspect sources by address", ordered::sources(&suspect, address, &text, 50)),
-        ("list the newest suspect sources", ordered::sources(&suspect, newest, &number, 50)),
-        ("list the newest sources", ordered::sources(&all, newest, &number, 50)),
-        ("list hosts by name", ordered::hosts(&Visibility::default(), None, name, &text, 50)),
-        ("list visible sources", super::sources::list(select_sources(), &visible, Some(1000), 50)),
-        ("list visible sources by address", ordered::sources(&visible, address, &text, 50)),
-        ("list visible events", super::events::list(&seen, Seek::Before(1000), 50)),
+        ("list sources", super::sources::list(select_sources(), &all, Some(1000), 50).into()),
+        (
+            "list a collection's sources",
+            super::sources::list(select_sources(), &collection, Some(1000), 50).into(),
+        ),
+        ("list sources of a kind", super::sources::list(select_sources(), &kind, Some(1000), 50).into()),
+        ("list failing sources", super::sources::list(select_sources(), &failing, Some(1000), 50).into()),
+        ("list suspect sources", super::sources::list(select_sources(), &suspect, Some(1000), 50).into()),
+        ("count suspect sources", ordered::count(&suspect, 1000).into()),
+        ("list a source's events", super::events::list(&of_source, Seek::Before(1000), 50).into()),
+        ("list sources by address", ordered::sources(&all, address, &text, 50).into()),
+        ("list feeds by address", ordered::sources(&kind, address, &text, 50).into()),
+        ("list failing sources by address", ordered::sources(&failing, address, &text, 50).into()),
+        ("list suspect sources by address", ordered::sources(&suspect, address, &text, 50).into()),
+        ("list the newest suspect sources", ordered::sources(&suspect, newest, &number, 50).into()),
+        ("list the newest sources", ordered::sources(&all, newest, &number, 50).into()),
+        ("list hosts by name", ordered::hosts(&Visibility::default(), None, name, &text, 50).into()),
+        ("list visible sources", super::sources::list(select_sources(), &visible, Some(1000), 50).into()),
+        ("list visible sources by address", ordered::sources(&visible, address, &text, 50).into()),
+        ("list visible events", super::events::list(&seen, Seek::Before(1000), 50).into()),
     ]
 }
 
@@ -138,14 +135,22 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
         cleaned.articles = delete_articles(tx, before, batch).await?;
     }
     if let Some(before) = cleanup.posts_before {
-        let mut query = Query::new("DELETE FROM posts WHERE id IN (");
-        push_old_posts(&mut query, before, batch);
-        cleaned.posts = tx.execute(query.push(")")).await?;
+        cleaned.posts = tx
+            .execute(sql!(
+                "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE NOT linked AND created_at < $1
+                     ORDER BY created_at LIMIT {batch})",
+                ms(before),
+            ))
+            .await?;
     }
-    let mut query = Query::new("WITH old AS (SELECT source_id, entry_key FROM seen WHERE absent_since < ");
-    query.push_bind(ms(cleanup.seen_before)).push(" ORDER BY absent_since LIMIT ").push(batch);
-    query.push(") DELETE FROM seen WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM old)");
-    cleaned.seen = tx.execute(query).await?;
+    cleaned.seen = tx
+        .execute(sql!(
+            "WITH old AS (SELECT source_id, entry_key FROM seen WHERE absent_since < $1
+                 ORDER BY absent_since LIMIT {batch})
+             DELETE FROM seen WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM old)",
+            ms(cleanup.seen_before),
+        ))
+        .await?;
     cleaned.polls = sweep_polls(tx, cleanup).await?;
     super::search::sweep(tx, STRETCH * batch).await?;
     super::activity::forget(tx, cleanup.activity_before).await?;
@@ -161,22 +166,25 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
 
 /// Whether no other worker cleans up at this moment: two would only wait for each other's rows.
 async fn is_alone(tx: &mut Tx) -> sqlx::Result<bool> {
-    let mut query = Query::new("INSERT INTO meta (name, value) VALUES (");
-    tx.execute(query.push_bind(CLEANING).push(", '') ON CONFLICT DO NOTHING")).await?;
-    let mut query = Query::new("SELECT 1 FROM meta WHERE name = ");
-    query.push_bind(CLEANING).push(SKIP_LOCKED);
-    Ok(tx.row(query).await?.is_some())
+    tx.execute(sql!("INSERT INTO meta (name, value) VALUES ($1, '') ON CONFLICT DO NOTHING", CLEANING))
+        .await?;
+    Ok(tx.row(sql!("SELECT 1 FROM meta WHERE name = $1{SKIP_LOCKED}", CLEANING)).await?.is_some())
 }
 
-fn push_old_posts(query: &mut Query, before: Time, batch: i64) {
-    query.push("SELECT id FROM posts WHERE NOT linked AND created_at < ").push_bind(ms(before));
-    query.push(" ORDER BY created_at LIMIT ").push(batch);
+/// The query that finds posts to delete.
+fn old_posts(before: Time, batch: i64) -> Statement {
+    sql!(
+        "SELECT id FROM posts WHERE NOT linked AND created_at < $1 ORDER BY created_at LIMIT {batch}",
+        ms(before),
+    )
 }
 
 /// Deletes unprocessed articles; posts that no other article uses are unlinked by it.
 async fn delete_articles(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
-    let mut query = Query::new("SELECT id FROM articles WHERE NOT is_processed AND published_at < ");
-    query.push_bind(ms(before)).push(" ORDER BY published_at LIMIT ").push(batch);
+    let query = sql!(
+        "SELECT id FROM articles WHERE NOT is_processed AND published_at < $1 ORDER BY published_at LIMIT {batch}",
+        ms(before),
+    );
     let rows = tx.rows(query).await?;
     let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
     for piece in id_pieces(&ids) {
@@ -200,22 +208,20 @@ const STRETCH: i64 = 20;
 /// Looks at the next stretch of the history: old rows go, and those past what a source may keep. A row of
 /// unchanged polls may be old by its id and young by its time, so that the sweep goes round and round.
 async fn sweep_polls(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<u64> {
-    let mut query = Query::new("SELECT value FROM meta WHERE name = ");
-    let row = tx.row(query.push_bind(POLLS_SWEPT)).await?;
+    let row = tx.row(sql!("SELECT value FROM meta WHERE name = $1", POLLS_SWEPT)).await?;
     let from: i64 = row.and_then(|row| row.get::<String, _>(0).parse().ok()).unwrap_or(0);
-    let mut query = Query::new("SELECT MAX(id) FROM (SELECT id FROM polls WHERE id > ");
-    query
-        .push_bind(from)
-        .push(" ORDER BY id LIMIT ")
-        .push(STRETCH * i64::from(cleanup.batch))
-        .push(") stretch");
+    let stretch = STRETCH * i64::from(cleanup.batch);
+    let query = sql!(
+        "SELECT MAX(id) FROM (SELECT id FROM polls WHERE id > $1 ORDER BY id LIMIT {stretch}) stretch",
+        from,
+    );
     let to: Option<i64> = tx.one(query).await?.try_get(0)?;
     let mut deleted = 0;
     if let Some(to) = to {
-        let mut query = Query::new("DELETE FROM polls WHERE id > ");
-        query.push_bind(from).push(" AND id <= ").push_bind(to);
-        query.push(" AND last_at < ").push_bind(ms(cleanup.polls_before));
-        deleted = tx.execute(query).await?;
+        let before = ms(cleanup.polls_before);
+        let statement =
+            sql!("DELETE FROM polls WHERE id > $1 AND id <= $2 AND last_at < $3", from, to, before);
+        deleted = tx.execute(statement).await?;
         deleted += trim_sources(tx, cleanup.polls_per_source, from, to).await?;
     }
     let next = to.unwrap_or(0);
@@ -227,20 +233,23 @@ async fn sweep_polls(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<u64> {
 
 /// Cuts the history of sources in a stretch that have more rows than they may keep; hardly any has.
 async fn trim_sources(tx: &mut Tx, keep: u32, from: i64, to: i64) -> sqlx::Result<u64> {
-    let mut query =
-        Query::new("SELECT source_id FROM polls WHERE source_id IN (SELECT source_id FROM polls WHERE id > ");
-    query.push_bind(from).push(" AND id <= ").push_bind(to);
-    query.push(") GROUP BY source_id HAVING COUNT(*) > ").push_bind(i64::from(keep));
+    let query = sql!(
+        "SELECT source_id FROM polls WHERE source_id IN (SELECT source_id FROM polls WHERE id > $1 AND id <= $2)
+         GROUP BY source_id HAVING COUNT(*) > $3",
+        from,
+        to,
+        i64::from(keep),
+    );
     let mut deleted = 0;
     for row in tx.rows(query).await? {
         let source_id: i64 = row.try_get(0)?;
-        let mut query = Query::new("DELETE FROM polls WHERE source_id = ");
-        query
-            .push_bind(source_id)
-            .push(" AND id <= (SELECT id FROM polls WHERE source_id = ")
-            .push_bind(source_id);
-        query.push(" ORDER BY id DESC LIMIT 1 OFFSET ").push(i64::from(keep)).push(")");
-        deleted += tx.execute(query).await?;
+        deleted += tx
+            .execute(sql!(
+                "DELETE FROM polls WHERE source_id = $1
+                 AND id <= (SELECT id FROM polls WHERE source_id = $1 ORDER BY id DESC LIMIT 1 OFFSET {keep})",
+                source_id,
+            ))
+            .await?;
     }
     Ok(deleted)
 }

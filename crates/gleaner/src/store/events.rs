@@ -1,4 +1,4 @@
-//! What happened, in the order in which the world hears of it.
+//! Events, in the order in which they are published.
 
 use std::collections::HashMap;
 
@@ -9,33 +9,33 @@ use super::{Event, NewEvent, Post, Result, Visibility};
 
 pub use crate::event_payload::POSTS_PER_EVENT;
 
-/// Events: written with what they tell, numbered once that is committed, read by number.
+/// Events: written in the transaction of what they report, numbered after its commit, read by number.
 #[async_trait]
 pub trait Events: Send + Sync {
-    /// Tells the world of something that nothing else is written with.
+    /// Writes events that belong to no other transaction.
     async fn append_events(&self, events: &[NewEvent], now: Time) -> Result<()>;
 
-    /// Numbers events that are committed but not numbered yet; how many. Who sees a number sees all before it.
+    /// Numbers committed events that have no number yet; returns how many. Whoever sees a number sees all before it.
     async fn number_events(&self, limit: u32) -> Result<u64>;
 
-    /// Numbered events after that place in the stream.
+    /// Lists numbered events after that number.
     async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>> {
         self.list_events(&EventFilter::default(), Seek::After(after_seq), limit).await
     }
 
-    /// Numbered events that a filter lets through.
+    /// Lists numbered events that match a filter.
     async fn list_events(&self, filter: &EventFilter, from: Seek, limit: u32) -> Result<Vec<Event>>;
 
-    /// Which numbers there are.
+    /// Returns the range of numbers that are kept.
     async fn kept_events(&self) -> Result<Kept>;
 
-    /// What events tell of posts; those that are gone are absent.
+    /// Returns the fields of posts that events report; deleted posts are left out.
     async fn post_heads(&self, ids: &[i64]) -> Result<HashMap<i64, PostHead>>;
 
-    /// What events tell of sources; those that are gone are absent.
+    /// Returns the fields of sources that events report; deleted sources are left out.
     async fn source_names(&self, ids: &[i64]) -> Result<HashMap<i64, SourceName>>;
 
-    /// The latest posts of a collection, newest first.
+    /// Lists the latest posts of a collection, newest first.
     async fn latest_posts(&self, collection_id: i64, limit: u32) -> Result<Vec<Post>>;
 }
 
@@ -48,10 +48,10 @@ pub enum Seek {
     Before(i64),
 }
 
-/// Which events; all conditions hold at once.
+/// A filter of events; all conditions must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventFilter {
-    /// Of one of these types; none given: of all.
+    /// Of one of these types; empty: of all.
     pub kinds: Vec<KindPattern>,
     /// About this source.
     pub source_id: Option<i64>,
@@ -132,7 +132,7 @@ impl KindPattern {
     }
 }
 
-/// Which numbers are kept: none where `first > last`.
+/// The range of event numbers that are kept; empty where `first > last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
     /// The oldest event that is still there.
@@ -141,31 +141,26 @@ pub struct Kept {
     pub last: i64,
 }
 
-/// What an event tells of a post.
+/// The fields of a post that events report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostHead {
-    /// Its id.
     pub id: i64,
-    /// At most 500 characters of it.
+    /// Cut to 500 characters.
     pub title: Option<String>,
-    /// Where it is read; none where it is longer than any browser takes.
+    /// None where it is longer than 4096 characters.
     pub url: Option<String>,
-    /// At most 500 characters of it.
+    /// Cut to 500 characters.
     pub author: Option<String>,
-    /// When it was published.
     pub published_at: Option<Time>,
     /// Counts changes.
     pub revision: i64,
 }
 
-/// What an event tells of a source.
+/// The fields of a source that events report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceName {
-    /// The collection that it is in.
     pub collection_id: i64,
-    /// What is polled.
     pub url: String,
-    /// What people call it.
     pub name: Option<String>,
 }
 

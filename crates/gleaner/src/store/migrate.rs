@@ -4,7 +4,6 @@
 pub(super) struct Migration {
     /// From 1 up, without gaps.
     pub(super) version: i64,
-    /// Its statements.
     pub(super) sql: &'static str,
 }
 

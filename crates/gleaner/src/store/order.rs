@@ -1,16 +1,16 @@
-//! Lists in an order of their reader's choice, page by page. A page begins beside a place, not after a number of rows:
-//! it costs the same however far on it is, and stays true when things come and go.
+//! Sorted lists, page by page. A page begins after a place in the order, not after a number of rows: each page costs the
+//! same, and stays correct when rows are added or deleted.
 
-/// What a list goes by, and which way.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sorted<O> {
-    /// What it goes by.
+    /// The column.
     pub by: O,
-    /// Whether it ends with the least.
+    /// Largest first.
     pub descending: bool,
 }
 
-/// What sources can be listed by; those that are alike, by id.
+/// What sources can be sorted by; ties by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceOrder {
     /// When they were added.
@@ -25,7 +25,7 @@ pub enum SourceOrder {
     Failures,
 }
 
-/// What hosts can be listed by; those that are alike, by id.
+/// What hosts can be sorted by; ties by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostOrder {
     /// Their name.
@@ -38,7 +38,7 @@ pub enum HostOrder {
     Due,
 }
 
-/// What a row is ordered by.
+/// The value that a row is sorted by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     /// A time, a count or an id.
@@ -47,12 +47,11 @@ pub enum Key {
     Text(String),
 }
 
-/// A place in such a list: what a row is ordered by, and its id.
+/// A place in a sorted list: the value that a row is sorted by, and its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// What the row is ordered by.
+    /// The value that the row is sorted by.
     pub key: Key,
-    /// Its id.
     pub id: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Sources from lines of JSON, as `sql/packed.rs` has both databases write them.
+//! Reads sources from the lines of JSON that `sql/packed.rs` selects.
 
 use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Elsewhere;

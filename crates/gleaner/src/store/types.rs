@@ -21,13 +21,9 @@ pub use gleaner_core::redraw::Spread;
 /// What a person says about a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceSettings {
-    /// The collection it belongs to.
     pub collection_id: i64,
-    /// What is polled.
     pub url: String,
-    /// What it is.
     pub kind: Kind,
-    /// What people call it.
     pub name: Option<String>,
     /// How often it is polled.
     pub interval: Interval,
@@ -41,9 +37,8 @@ pub struct SourceSettings {
     pub full_content: bool,
     /// Existing entries that the first poll stores.
     pub backfill: Backfill,
-    /// Whether robots.txt is not asked.
+    /// Whether robots.txt is ignored.
     pub ignore_robots: bool,
-    /// Its own policy.
     pub policy: Option<String>,
     /// Which of its entries are duplicates; none: as config says.
     pub duplicates: Option<Duplicates>,
@@ -118,11 +113,9 @@ impl Created {
 /// A source as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// Its id.
     pub id: i64,
     /// What a person says about it.
     pub settings: SourceSettings,
-    /// Its state.
     pub health: Health,
     /// Its next poll; none: disabled, or set aside until a person comes.
     pub next_poll_at: Option<Time>,
@@ -144,7 +137,6 @@ pub struct Source {
     pub version: i64,
     /// Raised by edits: a poll under an older one is discarded.
     pub fence: i64,
-    /// When it was added.
     pub created_at: Time,
     /// When a person last changed it.
     pub updated_at: Time,
@@ -174,13 +166,12 @@ pub struct Memory {
 /// What a source is wont to publish, as it is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptHabit {
-    /// The habit.
     pub habit: Habit,
     /// Which class of sources that makes it, as [`gleaner_core::adaptive::Budget::class`] has it.
     pub class: u8,
 }
 
-/// Which sources to list; all conditions hold at once.
+/// A filter of sources; all conditions must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceFilter {
     /// Of this status, by name.
@@ -219,7 +210,6 @@ pub struct GoesBy {
 /// A change to a source: settings, state, or both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceEdit {
-    /// The source.
     pub id: i64,
     /// The version that was read; another one: somebody was faster.
     pub version: i64,
@@ -233,13 +223,11 @@ pub struct SourceEdit {
     pub canonical_url: String,
     /// Who asks now.
     pub host: HostKey,
-    /// The new state.
     pub health: Health,
-    /// Its next poll.
     pub next_poll_at: Option<Time>,
     /// Whether validators and cursor are dropped, because they speak of something else now.
     pub forget: bool,
-    /// What to tell the world.
+    /// Events to write with it.
     pub events: Vec<NewEvent>,
     /// What the audit log says of it.
     pub audit: Option<NewAudit>,
@@ -279,49 +267,43 @@ pub struct Event {
     pub id: i64,
     /// Its place in the stream; none: not numbered yet.
     pub seq: Option<i64>,
-    /// What happened.
     pub event: NewEvent,
-    /// When.
     pub created_at: Time,
 }
 
-/// What clean-up deletes.
+/// What retention deletes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cleanup {
-    /// Unprocessed articles published before; none: all stay.
+    /// Unprocessed articles published before; none: all are kept.
     pub articles_before: Option<Time>,
-    /// Posts linked to no article and stored before; none: all stay.
+    /// Posts of no article stored before; none: all are kept.
     pub posts_before: Option<Time>,
-    /// Entries that vanished before are forgotten.
+    /// Remembered entries that left their document before.
     pub seen_before: Time,
     /// Poll rows whose latest poll was before.
     pub polls_before: Time,
     /// How many poll rows a source keeps.
     pub polls_per_source: u32,
-    /// Hours that are added up and began before.
+    /// Activity of hours before.
     pub activity_before: Time,
     /// Article pages that were given up before.
     pub pages_before: Time,
-    /// Events that were told before, and what became of telling them.
+    /// Events and deliveries from before.
     pub events_before: Time,
     /// Rows of the audit log from before.
     pub audit_before: Time,
-    /// At most so many rows of each in one transaction.
+    /// Maximum number of rows of each table in one transaction.
     pub batch: u32,
 }
 
-/// What clean-up deleted, and whether more is left.
+/// What retention deleted, by table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleaned {
-    /// Articles.
     pub articles: u64,
-    /// Posts.
     pub posts: u64,
-    /// Entries forgotten.
+    /// Remembered entries.
     pub seen: u64,
-    /// Poll rows.
     pub polls: u64,
-    /// Events.
     pub events: u64,
     /// Rows of webhooks' logs.
     pub deliveries: u64,
@@ -329,7 +311,7 @@ pub struct Cleaned {
     pub audit: u64,
     /// Article pages that were given up.
     pub pages: u64,
-    /// Another batch is waiting.
+    /// Whether another batch is left.
     pub more: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A database as a whole, from outside: what state it is in, and copies of it. Nothing here makes or migrates one.
+//! Inspects, checks and copies whole databases, for `doctor`, `backup` and `restore`. Creates and migrates none.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,39 +9,39 @@ use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, SqliteConnect
 
 use super::{Result, StoreError, postgres, sqlite};
 
-/// How long a look at a database waits for its writer.
+/// How long an inspection waits for the writer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The time limit of all questions that a look asks.
+/// The time limit of an inspection.
 const LOOK: Duration = Duration::from_secs(60);
-/// How long whoever wants a database for themselves waits for others to leave.
+/// How long exclusive access waits for other processes.
 const SHORT: Duration = Duration::from_millis(500);
 /// The time limit of a check or a copy of a whole database.
 const WHOLE: Duration = Duration::from_hours(1);
 /// The version of the schema; none where there is no table that says so.
 const VERSION: &str = "SELECT MAX(version) FROM schema_version";
-/// When the latest of what is recorded happened.
+/// The latest recorded time.
 const LATEST: &str = "SELECT MAX(at) FROM (SELECT MAX(created_at) AS at FROM outbox UNION ALL \
     SELECT MAX(last_polled_at) AS at FROM source_state) AS latest";
-/// How many secrets it holds that only the vault's key opens.
+/// Number of secrets encrypted with the vault's key.
 const SEALED: &str = "SELECT (SELECT COUNT(*) FROM credentials) + \
     (SELECT COUNT(*) FROM sources WHERE secret IS NOT NULL)";
 
-/// What state a database is in.
+/// The state of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// The version of its schema; 0: it is empty.
     pub version: i64,
     /// The newest version that this gleaner knows.
     pub known: i64,
-    /// When the latest of what is recorded happened.
+    /// The latest recorded time.
     pub latest: Option<Time>,
-    /// How many secrets it holds that only the vault's key opens.
+    /// Number of secrets encrypted with the vault's key.
     pub sealed: i64,
-    /// What time it is by the database's clock.
+    /// The time by the database's clock.
     pub clock: Time,
 }
 
-/// Looks at a database, and whether it can be written; it is left as it was.
+/// Inspects a database, and whether it can be written; leaves it as it was.
 pub async fn look(url: &str) -> Result<State> {
     if url.starts_with("postgres:") || url.starts_with("postgresql:") {
         return look_at_postgres(url).await;
@@ -102,7 +102,7 @@ async fn look_at_postgres(url: &str) -> Result<State> {
     within(LOOK, state).await.map_err(fail)
 }
 
-/// The file beside an SQLite database that says that it was there.
+/// The file beside an SQLite database that records that it was created.
 pub fn marker(database: &Path) -> PathBuf {
     sqlite::marker(&database.display().to_string()).into()
 }
@@ -116,10 +116,10 @@ pub async fn copy(from: &Path, to: &Path) -> Result<()> {
     copied.map(|_| ()).map_err(|error| StoreError::from_driver(&from.display().to_string(), error))
 }
 
-/// An SQLite file, as its own check finds it.
+/// The result of a check of an SQLite file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    /// What is wrong with it, in the check's words; nothing: it is sound.
+    /// The errors that SQLite reports; empty: none.
     pub damage: Vec<String>,
     /// The version of its schema; 0: it is not gleaner's.
     pub version: i64,
@@ -152,12 +152,12 @@ async fn sqlite_version(connection: &mut SqliteConnection) -> sqlx::Result<i64> 
     Ok(connection.fetch_one(VERSION).await?.try_get::<Option<i64>, _>(0)?.unwrap_or(0))
 }
 
-/// Makes an SQLite database one file, without a log beside it. This fails with [`StoreError::Locked`] while anybody else
+/// Merges the write-ahead log of an SQLite database into its file. Fails with [`StoreError::Locked`] while another process
 /// has it open.
 pub async fn settle(path: &Path) -> Result<()> {
     let fail = |error| StoreError::from_driver(&path.display().to_string(), error);
     let mut connection = connect(path, SHORT).await?;
-    // Only whoever is alone with a database may end its log.
+    // Needs exclusive access.
     let settled = within(WHOLE, connection.execute("PRAGMA journal_mode = DELETE")).await;
     let _ = connection.close().await;
     settled.map(|_| ()).map_err(fail)

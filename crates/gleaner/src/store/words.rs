@@ -1,7 +1,7 @@
-//! Texts as words, the same for what is stored and for what is searched, so that both databases find the same.
+//! Splits texts into words, for indexing and for searching alike, so that both databases find the same posts.
 //!
-//! A word is letters and digits in a row, in small letters; each sign of a script that is written without spaces is a
-//! word of its own. Absent on purpose: stems, stop words and languages, of which a collection has many.
+//! A word is a run of letters and digits, in lower case; each character of a script that is written without spaces is a
+//! word of its own. There are no stems, stop words or languages, of which a collection has many.
 
 /// How much of a post is searched, in characters: more than any article, and less than any database refuses.
 const LONGEST_TEXT: usize = 100_000;
@@ -33,7 +33,7 @@ pub(super) fn words(text: &str) -> String {
     words
 }
 
-/// Whether a sign is of a script that is written without spaces.
+/// Whether a character belongs to a script that is written without spaces.
 const fn is_alone(sign: char) -> bool {
     matches!(sign,
         '\u{0E00}'..='\u{0EFF}' // Thai, Lao
@@ -44,8 +44,7 @@ const fn is_alone(sign: char) -> bool {
     )
 }
 
-/// What is searched for: words, and in quotation marks words one after the other. All must be there; nothing that
-/// somebody writes is wrong.
+/// The phrases of a search: single words, and words in quotation marks as one phrase. Every input is valid.
 pub(super) fn phrases(search: &str) -> Vec<String> {
     let search: String = search.chars().take(LONGEST_SEARCH).collect();
     let parts = search.split('"').enumerate().flat_map(|(place, part)| {

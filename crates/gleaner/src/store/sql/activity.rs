@@ -1,4 +1,4 @@
-//! What was done hour by hour, added up in the transaction of what was done.
+//! Polls and posts by hour, added up in the transaction of the polls.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The end of article work: a post, another text of one, another try, or given up. Sets, like polls.
+//! Commits article work: a post, a new text of one, another try, or given up. In sets, like polls.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Leases: due hosts out, heartbeats, and back.
+//! Claims due hosts, extends their leases and releases them.
 
 use std::collections::{HashMap, HashSet};
 

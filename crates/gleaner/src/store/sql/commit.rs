@@ -1,7 +1,7 @@
-//! One transaction for many polls, each whole or absent.
+//! Commits many polls in one transaction, each as a whole or not at all.
 //!
-//! First the fences: what is stale drops out before anything is written. Then sets, one kind of row after the
-//! other. The state comes last, when the ids of posts and history rows are known.
+//! First stale polls are dropped. Then rows are written in sets, one table after the other; the state last, when the ids of
+//! posts and history rows are known.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -24,7 +24,7 @@ use super::{Query, Tx, ms, opt_ms, pieces, signs, sql, with_values};
 use crate::store::types::stored_hash;
 use crate::store::{Activity, Commit, Committed, Move, NewArticleWork, NewEvent, WorkPurpose};
 
-/// A commit that will be written, and what is learned on the way.
+/// A commit that will be written, with the ids it gets.
 struct Live<'a> {
     commit: &'a Commit,
     /// The history row that unchanged polls share.

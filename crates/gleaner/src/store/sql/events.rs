@@ -1,4 +1,4 @@
-//! Events: their order, and what they tell of.
+//! Writes, numbers, lists and deletes events.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Hosts, with what is asked from them, for people.
+//! Lists of hosts with counts of their sources.
 
 use sqlx::Row as _;
 

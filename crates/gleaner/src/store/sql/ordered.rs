@@ -1,8 +1,7 @@
-//! Lists in an order of their reader's choice: which rows are on a page, by id and by what they are ordered by. The
-//! rows themselves are read then, so that what is sorted is small.
+//! Pages of sorted lists: selects ids and sort values of a page. The rows are read afterwards, so that little is sorted.
 //!
-//! By id, address and name an index leads to the page. The other orders go through all rows that the filter lets
-//! through: they are by what every poll writes, which no index covers for the sake of a list.
+//! Pages by id, URL and name are found by an index. The other orders read all rows that match the filter: every poll writes
+//! their columns, so that an index would cost each poll.
 
 use gleaner_core::health::Status;
 use gleaner_core::source::Kind;

@@ -1,4 +1,4 @@
-//! Sources as one text, however many: a line each, as JSON.
+//! Selects sources as lines of JSON.
 //!
 //! A source has fifty columns, and each costs more to hand over than to read: a copy, a lock, a look-up by name; and
 //! each row wakes whoever waits for it. Lines of JSON cost a third, and wake once. What is usually not there, the state

@@ -1,7 +1,7 @@
-//! Article pages that wait, failed or were given up: counted on their source and their poll, listed, retried, forgotten.
+//! Article pages that wait, failed or were given up: counted, listed, retried and deleted.
 //!
-//! Counts change by differences, in the transaction that changes the page, under a lock on the source's state: whoever
-//! changes a page of a source locks that first, sources in the order of their ids.
+//! Counts on sources and polls change by differences, in the transaction that changes the page. Every such transaction
+//! locks the states of the sources first, in the order of their ids.
 
 use std::collections::BTreeMap;
 

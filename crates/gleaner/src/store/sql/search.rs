@@ -1,5 +1,4 @@
-//! The full text of posts, filled behind the polls: the outbox tells which posts are new or changed, in an order that
-//! does not skip, and how far it was read is remembered.
+//! Fills the full-text index of posts behind the polls, by the events of new and changed posts, up to a remembered number.
 
 use sqlx::Row as _;
 

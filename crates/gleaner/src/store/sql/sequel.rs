@@ -1,7 +1,6 @@
-//! What a poll means for others than its own source: its host is held, its host's memory, failures taken back, sources
-//! released.
+//! Writes a verdict's effects beyond the polled source: the host's hold and memory, failures taken back, sources released.
 //!
-//! Nearly every poll means nothing, and then nothing here runs; so what does runs one by one.
+//! Few polls have any, so they are written one by one.
 
 use std::collections::HashMap;
 
@@ -17,7 +16,7 @@ use super::state::{HEALTH, assignments, push_health};
 use super::{Tx, ms, pieces, sql, with_values};
 use crate::store::{Lease, NewEvent, Sequel};
 
-/// Writes what follows, each under the lease and at the time of what it follows from.
+/// Writes effects, each with the lease and time of its poll.
 pub(super) async fn write(
     tx: &mut Tx,
     sequels: impl Iterator<Item = (Lease, Time, &Sequel)>,
@@ -43,7 +42,7 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// Keeps what is known of a host; of a calm one that is nothing.
+/// Writes the memory of a host; none where it is the default.
 async fn remember(tx: &mut Tx, lease: Lease, memory: &HostMemory, lift_hold: bool) -> sqlx::Result<()> {
     let kept = HostMemory { latest_success: None, ..memory.clone() };
     let kept = (kept != HostMemory::default()).then(|| serde_json::to_string(&kept).unwrap_or_default());
@@ -54,8 +53,8 @@ async fn remember(tx: &mut Tx, lease: Lease, memory: &HostMemory, lift_hold: boo
     Ok(())
 }
 
-/// Writes what is left of a source's health over it, unless somebody knows better by now. The fence is raised, so that a
-/// poll which began from what is taken back is discarded.
+/// Takes failures of a source back, unless it was polled or edited meanwhile. The fence is raised, so that a poll that began
+/// from the former state is discarded.
 async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: &(Excuse, String), at: Time) -> sqlx::Result<()> {
     let columns = format!("source_id, {HEALTH}");
     let mut query = with_values(&columns, std::slice::from_ref(taken), |list, taken| {
@@ -78,7 +77,7 @@ async fn take_back(tx: &mut Tx, taken: &TakenBack, excuse: &(Excuse, String), at
     }
 }
 
-/// Failures of a source in that time stay in its history, marked.
+/// Marks failures of a source in that time as excused.
 async fn mark_polls(
     tx: &mut Tx,
     source_id: i64,
@@ -98,14 +97,14 @@ async fn mark_polls(
     Ok(())
 }
 
-/// Tells that what was told of a source is taken back.
+/// Writes events that correct earlier ones.
 async fn correct(tx: &mut Tx, taken: &TakenBack, at: Time) -> sqlx::Result<()> {
     let row = tx.one(sql!("SELECT url FROM sources WHERE id = $1", taken.asked.source)).await?;
     let events = NewEvent::of_taken_back(row.try_get(0)?, taken);
     insert_events(tx, &events.into_iter().map(|event| (event, at)).collect::<Vec<_>>()).await
 }
 
-/// Keeps away from hosts that asked for it, as far as the furthest of them says.
+/// Writes the holds of hosts; the latest wins.
 pub(super) async fn hold_hosts(
     tx: &mut Tx,
     asked: impl Iterator<Item = (Lease, Option<Time>)>,

@@ -1,5 +1,4 @@
-//! What was noticed of sources beside their health. Rare, so that it has statements of its own, which calm polls never
-//! run.
+//! Writes suspicions and relocations of sources. Both are rare, and have statements of their own, which most polls never run.
 
 use std::collections::HashSet;
 
@@ -10,7 +9,7 @@ use super::commit::insert_events;
 use super::{Tx, pieces, with_values};
 use crate::store::{ArticleCommit, ArticleOutcome, Commit, ElsewhereChange};
 
-/// Keeps suspicions that began or ended.
+/// Writes suspicions that began or ended.
 pub(super) async fn store(tx: &mut Tx, commits: impl Iterator<Item = &Commit>) -> sqlx::Result<()> {
     let changed: Vec<(i64, Option<String>)> = commits
         .filter_map(|commit| {
@@ -34,7 +33,7 @@ fn as_json(elsewhere: &Elsewhere) -> Option<String> {
     serde_json::to_string(elsewhere).ok()
 }
 
-/// Keeps what is known of where dead feeds are now.
+/// Writes what is known about new addresses of dead feeds.
 pub(super) async fn store_elsewhere(tx: &mut Tx, commits: impl Iterator<Item = &Commit>) -> sqlx::Result<()> {
     let changed: Vec<(i64, Option<String>)> = commits
         .filter_map(|commit| match commit.elsewhere.as_ref()? {
@@ -54,7 +53,7 @@ pub(super) async fn store_elsewhere(tx: &mut Tx, commits: impl Iterator<Item = &
     Ok(())
 }
 
-/// Keeps what looks at sites found, and tells of it: of feeds that are still dead, and were not edited meanwhile.
+/// Writes what relocation work found, for feeds that are still dead and were not edited meanwhile.
 pub(super) async fn store_looks<'a>(
     tx: &mut Tx,
     commits: impl Iterator<Item = (&'a ArticleCommit, i64)>,

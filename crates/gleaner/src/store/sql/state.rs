@@ -1,4 +1,4 @@
-//! How sources and their state stand in rows.
+//! Columns of source states.
 
 use gleaner_core::health::Health;
 use gleaner_core::outcome::{Cause, ErrorKind};

@@ -1,4 +1,4 @@
-//! Housekeeping: clean-up in batches, clocks that jump, and how queries run.
+//! Retention in batches, key-value storage, and plans of queries.
 
 use async_trait::async_trait;
 use gleaner_core::time::{Span, Time};
@@ -254,7 +254,7 @@ async fn trim_sources(tx: &mut Tx, keep: u32, from: i64, to: i64) -> sqlx::Resul
     Ok(deleted)
 }
 
-/// Keeps a value under a name.
+/// Stores a value under a name.
 pub(super) fn set_meta(name: &str, value: &str) -> Statement {
     sql!(
         "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",

@@ -12,7 +12,7 @@ use crate::Failed;
 use crate::child::Counts;
 
 /// Taken from where gleaner takes it, so that both have the same columns and indexes.
-const SCHEMA: &str = include_str!("../../../crates/gleaner/migrations/sqlite/0001_house.sql");
+const SCHEMA: &str = include_str!("../../../crates/gleaner/migrations/sqlite/0001_initial.sql");
 
 /// A post with what is remembered of its entry.
 pub(crate) struct Post {

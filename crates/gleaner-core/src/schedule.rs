@@ -258,8 +258,8 @@ pub fn first_poll(now: Time, interval: Span, jitter: Jitter) -> Next {
 }
 
 /// When a host is due: with the earliest of its work, but not before a hold or the end of the delay after its last request.
-pub fn host_due(earliest: Option<Time>, hold_until: Option<Time>, free_at: Option<Time>) -> Option<Time> {
-    earliest.map(|due| due.max(hold_until.unwrap_or(due)).max(free_at.unwrap_or(due)))
+pub fn host_due(earliest: Option<Time>, hold_until: Option<Time>, delay_until: Option<Time>) -> Option<Time> {
+    earliest.map(|due| due.max(hold_until.unwrap_or(due)).max(delay_until.unwrap_or(due)))
 }
 
 /// Until when a whole host is left alone because of one answer: a 429 that says when to come back.

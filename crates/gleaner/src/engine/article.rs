@@ -31,7 +31,7 @@ use crate::read::article::{Article, extract};
 use crate::read::glance::bot_wall;
 use crate::read::{ACCEPT_PAGES, Page, text};
 use crate::store::{
-    ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, NewEvent, Source, StoreError,
+    ArticleCommit, ArticleOutcome, ArticleWork, CommitOutcome, NewArticleWork, NewEvent, Source, StoreError,
     WorkPurpose,
 };
 
@@ -154,7 +154,7 @@ pub(super) async fn article(
         outcome,
         unique_text,
         events,
-        sequel: judged::page_sequel(verdict, memory),
+        host_effects: judged::page_host_effects(verdict, memory),
     };
     let committed = match inner.recorder.commit_article(commit, release).await {
         Err(error) if error.is_about_a_row() => {
@@ -163,13 +163,13 @@ pub(super) async fn article(
         }
         committed => committed?,
     };
-    let stored = matches!(committed, Committed::Stored { .. });
+    let stored = matches!(committed, CommitOutcome::Stored { .. });
     match &committed {
-        Committed::Stored { new, changed } => {
+        CommitOutcome::Stored { new, changed } => {
             add(&inner.cx.metrics.posts_new, new.len() as u64);
             add(&inner.cx.metrics.posts_updated, changed.len() as u64);
         }
-        Committed::Discarded => *memory = before,
+        CommitOutcome::Discarded => *memory = before,
     }
     judged::resume(inner, resume_over, now).await;
     Ok(Polled { released, stored, quick, ended: None })
@@ -206,9 +206,10 @@ async fn record(inner: &Inner, turn: Turn, work: &ArticleWork, outcome: ArticleO
         events: given_up(work, &outcome).into_iter().collect(),
         outcome,
         unique_text: has_unique_text(work),
-        sequel: None,
+        host_effects: None,
     };
-    let stored = matches!(inner.recorder.commit_article(commit, release).await?, Committed::Stored { .. });
+    let stored =
+        matches!(inner.recorder.commit_article(commit, release).await?, CommitOutcome::Stored { .. });
     Ok(Polled { released, stored, quick: None, ended: None })
 }
 

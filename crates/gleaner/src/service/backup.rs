@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::ServiceError;
 use crate::config::{Config, StoreUrl};
-use crate::store::{StoreError, whole};
+use crate::store::{StoreError, maintenance};
 use crate::vault::Vault;
 
 /// What was copied.
@@ -45,7 +45,7 @@ pub async fn back_up(config: &Config, to: &Path, force: bool) -> Result<Copied, 
     // Under another name until it is whole: whoever finds a backup can trust it.
     let draft = beside(to, ".partial");
     remove(&draft).and_then(|()| create_private(&draft).map(drop)).map_err(|error| failed(&draft, &error))?;
-    let copied = whole::copy(&database, &draft).await;
+    let copied = maintenance::copy(&database, &draft).await;
     let copied = copied.map_err(ServiceError::from).and_then(|()| {
         sync(&draft).and_then(|()| fs::rename(&draft, to)).map_err(|error| failed(to, &error))
     });
@@ -165,7 +165,7 @@ async fn check(from: &Path) -> Result<(), ServiceError> {
             "it has a log beside it, as a database in use has; `gleaner backup` makes whole copies",
         ));
     }
-    let state = whole::examine(from).await.map_err(|error| wrong(&error.to_string()))?;
+    let state = maintenance::check_file(from).await.map_err(|error| wrong(&error.to_string()))?;
     if !state.damage.is_empty() {
         return Err(wrong(&format!("it is damaged:\n  {}", state.damage.join("\n  "))));
     }
@@ -185,7 +185,7 @@ async fn may_replace(database: &Path, force: bool) -> Result<(), ServiceError> {
         return Ok(());
     }
     let shown = database.display();
-    match whole::settle(database).await {
+    match maintenance::merge_log(database).await {
         Err(StoreError::Locked { .. }) if !force => {
             let message = format!("{shown} is in use; stop gleaner first, or use --force to pull it away");
             Err(ServiceError::conflict("database_in_use", message))

@@ -61,9 +61,9 @@ use tokio::sync::{Notify, Semaphore};
 pub use crate::engine::{PollEnd, SourceReport, Told, ToldSource, observed_redirect};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, GoesBy, Host,
-    HostOrder, Key, NewArticle, NewAudit, NewEvent, Place, Poll, PollPages, Post, PostFilter, Repeated,
-    Sorted, Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Token, TokenKind, Turn, User,
+    Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, Host, HostOrder, Key,
+    NewArticle, NewAudit, NewEvent, Place, PolicyFilter, Poll, PollPages, Post, PostFilter, Repeated, Sorted,
+    Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Token, TokenKind, Turn, User,
     WaitingPage, Webhook, Worker,
 };
 pub use access::{Granted, LoggedIn, Login};

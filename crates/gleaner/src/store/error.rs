@@ -5,10 +5,7 @@
 pub enum StoreError {
     /// There is no such thing.
     #[error("{entity} {key} does not exist")]
-    NotFound {
-        entity: &'static str,
-        key: String,
-    },
+    NotFound { entity: &'static str, key: String },
     /// There is one already.
     #[error("{entity} {key} already exists{}", id.map(|id| format!(", with the id {id}")).unwrap_or_default())]
     Duplicate {
@@ -19,17 +16,10 @@ pub enum StoreError {
     },
     /// Somebody changed it since it was read.
     #[error("{entity} {key} was changed meanwhile; read it again")]
-    Changed {
-        entity: &'static str,
-        key: String,
-    },
+    Changed { entity: &'static str, key: String },
     /// It is still in use.
     #[error("{entity} {key} cannot be deleted: {why}")]
-    InUse {
-        entity: &'static str,
-        key: String,
-        why: &'static str,
-    },
+    InUse { entity: &'static str, key: String, why: &'static str },
     /// The URL names no database.
     #[error("'{url}' names no database: {why}")]
     BadUrl {
@@ -52,42 +42,24 @@ pub enum StoreError {
         "the database {database} has schema version {found}, but this gleaner knows only {known}; \
          use the gleaner that wrote it, or a newer one"
     )]
-    Newer {
-        database: String,
-        found: i64,
-        known: i64,
-    },
+    Newer { database: String, found: i64, known: i64 },
     /// It cannot be written.
     #[error(
         "the database {database} is read-only; check the permissions of the file and its directory, or the role"
     )]
-    ReadOnly {
-        database: String,
-        source: sqlx::Error,
-    },
+    ReadOnly { database: String, source: sqlx::Error },
     /// Another process holds it.
     #[error("the database {database} is locked by another process; stop that one, or wait until it is done")]
-    Locked {
-        database: String,
-        source: sqlx::Error,
-    },
+    Locked { database: String, source: sqlx::Error },
     /// There is no room left.
     #[error("the database {database} has no room left to write; free some disk space")]
-    Full {
-        database: String,
-        source: sqlx::Error,
-    },
+    Full { database: String, source: sqlx::Error },
     /// It does not answer, or not in time.
     #[error("the database {database} does not answer; is it there, and the network between?")]
-    Silent {
-        database: String,
-    },
+    Silent { database: String },
     /// Anything else.
     #[error("the database {database} failed: {source}; `gleaner doctor` looks for the reason")]
-    Database {
-        database: String,
-        source: sqlx::Error,
-    },
+    Database { database: String, source: sqlx::Error },
 }
 
 impl StoreError {

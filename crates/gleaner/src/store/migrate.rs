@@ -12,7 +12,7 @@ macro_rules! migrations {
     ($database:literal) => {
         &[$crate::store::migrate::Migration {
             version: 1,
-            sql: include_str!(concat!("../../migrations/", $database, "/0001_house.sql")),
+            sql: include_str!(concat!("../../migrations/", $database, "/0001_initial.sql")),
         }]
     };
 }

@@ -10,18 +10,18 @@ mod error;
 mod events;
 #[cfg(feature = "test-faults")]
 mod faults;
+pub mod maintenance;
 mod migrate;
-mod order;
-mod packed;
 mod postgres;
 mod records;
+mod sorting;
+mod source_json;
 mod sqlite;
 mod streams;
+mod tokens;
 mod types;
 mod visibility;
 mod webhooks;
-pub mod whole;
-mod words;
 mod work;
 mod workers;
 
@@ -39,8 +39,8 @@ use gleaner_core::time::Time;
 pub use audit::*;
 pub use error::StoreError;
 pub use events::*;
-pub use order::*;
 pub use records::*;
+pub use sorting::*;
 pub use streams::*;
 pub use types::*;
 pub use visibility::*;
@@ -53,12 +53,22 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// All that a store can do.
 pub trait Store:
-    Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Audit + Upkeep
+    Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Audit + Maintenance
 {
 }
 
 impl<T> Store for T where
-    T: Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Audit + Upkeep
+    T: Work
+        + Sources
+        + Content
+        + Events
+        + Webhooks
+        + Streams
+        + Workers
+        + People
+        + Access
+        + Audit
+        + Maintenance
 {
 }
 
@@ -110,14 +120,14 @@ pub trait Work: Send + Sync {
 
     /// Commits polls in one durable transaction: each as a whole, or, where its lease or fence is stale, not at all. At
     /// most one poll per source. Ends leases in the same transaction.
-    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>>;
+    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<CommitOutcome>>;
 
     /// Commits article work in the same way.
     async fn commit_articles(
         &self,
         commits: &[ArticleCommit],
         releases: &[Release],
-    ) -> Result<Vec<Committed>>;
+    ) -> Result<Vec<CommitOutcome>>;
 
     /// Makes a source's given-up article pages due, with all their tries before them; returns how many.
     async fn retry_pages(&self, source_id: i64, now: Time) -> Result<u64>;
@@ -181,7 +191,7 @@ pub trait Sources: Send + Sync {
     ) -> Result<Vec<(Place, Host)>>;
 
     /// Counts sources with an adaptive interval by class.
-    async fn habit_classes(&self) -> Result<Vec<(u8, u64)>>;
+    async fn adaptive_classes(&self) -> Result<Vec<(u8, u64)>>;
 
     /// Counts sources by the policy they name; none: the default one.
     async fn policy_uses(&self, visibility: &Visibility) -> Result<Vec<(Option<String>, u64)>>;
@@ -331,9 +341,9 @@ pub trait Access: Send + Sync {
 
 /// Retention, full-text index, corrections of time, and key-value storage.
 #[async_trait]
-pub trait Upkeep: Send + Sync {
+pub trait Maintenance: Send + Sync {
     /// Deletes one batch of expired rows.
-    async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned>;
+    async fn clean_up(&self, cleanup: &Cleanup) -> Result<CleanupCounts>;
 
     /// Indexes the posts of the next numbered events for full-text search; returns how many events. 0: it is up to date, or
     /// another worker is doing it.

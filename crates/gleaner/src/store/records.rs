@@ -216,8 +216,5 @@ pub enum Repeated {
     /// The key was used for a different request.
     Other,
     /// The first one had this response.
-    Answered {
-        status: u16,
-        body: Vec<u8>,
-    },
+    Answered { status: u16, body: Vec<u8> },
 }

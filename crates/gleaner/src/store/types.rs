@@ -160,12 +160,12 @@ pub struct Memory {
     /// Where a timeline was read up to, as JSON.
     pub cursor: Option<String>,
     /// Under the interval `auto`: what the source is wont to publish.
-    pub habit: Option<KeptHabit>,
+    pub habit: Option<AdaptiveState>,
 }
 
 /// What a source is wont to publish, as it is kept.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KeptHabit {
+pub struct AdaptiveState {
     pub habit: Habit,
     /// Which class of sources that makes it, as [`gleaner_core::adaptive::Budget::class`] has it.
     pub class: u8,
@@ -193,14 +193,14 @@ pub struct SourceFilter {
     /// Suspected of something.
     pub suspect: bool,
     /// Going by this policy.
-    pub goes_by: Option<GoesBy>,
+    pub goes_by_policy: Option<PolicyFilter>,
     /// In collections that may be seen.
     pub visibility: Visibility,
 }
 
 /// The sources that go by a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GoesBy {
+pub struct PolicyFilter {
     /// Those that name it.
     pub name: String,
     /// And, where it is the default, those that name none of these.
@@ -298,7 +298,7 @@ pub struct Cleanup {
 
 /// What retention deleted, by table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cleaned {
+pub struct CleanupCounts {
     pub articles: u64,
     pub posts: u64,
     /// Remembered entries.

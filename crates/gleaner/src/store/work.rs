@@ -96,7 +96,7 @@ pub struct Lease {
 pub struct Release {
     pub lease: Lease,
     /// The end of the delay after the latest request: the host is not fetched before.
-    pub free_at: Option<Time>,
+    pub delay_until: Option<Time>,
     /// The latest success under this lease.
     pub served: Option<Success>,
     /// Whether the latest response came quickly; none: as before.
@@ -106,13 +106,13 @@ pub struct Release {
 impl Release {
     /// Ends a lease and changes nothing else.
     pub const fn of(lease: Lease) -> Self {
-        Self { lease, free_at: None, served: None, quick: None }
+        Self { lease, delay_until: None, served: None, quick: None }
     }
 }
 
 /// A verdict's effects beyond the polled source; rarely any.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sequel {
+pub struct HostEffects {
     /// The host's memory, if it has changed.
     pub memory: Option<HostMemory>,
     /// The host is back, so that its hold ends.
@@ -149,7 +149,7 @@ pub struct Commit {
     /// A suspicion that begins or ends.
     pub suspect: Option<suspect::Change>,
     /// A change of what is known about the new address of a dead feed.
-    pub elsewhere: Option<ElsewhereChange>,
+    pub elsewhere: Option<RelocationChange>,
     /// Posts to store.
     pub new: Vec<(NewPost, Seen)>,
     /// Posts to change.
@@ -169,12 +169,12 @@ pub struct Commit {
     /// Events, other than those of posts.
     pub events: Vec<NewEvent>,
     /// Effects beyond the source.
-    pub sequel: Option<Box<Sequel>>,
+    pub host_effects: Option<Box<HostEffects>>,
 }
 
 /// A change of what is known about the new address of a dead feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ElsewhereChange {
+pub enum RelocationChange {
     /// The new knowledge.
     Now(Elsewhere),
     /// The feed answers again at its own address.
@@ -199,12 +199,9 @@ pub struct Move {
 
 /// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Committed {
+pub enum CommitOutcome {
     /// Stored, with the ids of new and changed posts.
-    Stored {
-        new: Vec<i64>,
-        changed: Vec<i64>,
-    },
+    Stored { new: Vec<i64>, changed: Vec<i64> },
     /// The lease had run out, or the source was edited or deleted meanwhile: nothing was written.
     Discarded,
 }
@@ -370,9 +367,7 @@ pub enum ArticleOutcome {
         counts: bool,
     },
     /// It is given up, and can be retried by a person; its entry stays seen.
-    GivenUp {
-        error: String,
-    },
+    GivenUp { error: String },
     /// Relocation work that found nothing and is dropped.
     Dropped,
     /// A site was searched for the new address of a dead feed.
@@ -401,5 +396,5 @@ pub struct ArticleCommit {
     /// Events, other than those of posts.
     pub events: Vec<NewEvent>,
     /// Effects beyond the source.
-    pub sequel: Option<Box<Sequel>>,
+    pub host_effects: Option<Box<HostEffects>>,
 }

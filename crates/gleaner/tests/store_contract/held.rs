@@ -46,12 +46,12 @@ async fn whom_rules_hold_is_counted_and_listed(db: Database) {
         db.store.sources(&filter, None, 10).await.unwrap().into_iter().map(|source| source.id).collect()
     };
     let known = vec!["standard".to_owned(), "cooldown".to_owned()];
-    let standard = GoesBy { name: "standard".into(), unless: Some(known) };
+    let standard = PolicyFilter { name: "standard".into(), unless: Some(known) };
     let not_found = SourceFilter { error: Some(ErrorKind::NotFound), ..SourceFilter::default() };
     assert_eq!(list(not_found.clone()).await, [a, b, d]);
-    assert_eq!(list(SourceFilter { goes_by: Some(standard), ..not_found }).await, [a, b, d]);
-    let cooldown = GoesBy { name: "cooldown".into(), unless: None };
-    assert_eq!(list(SourceFilter { goes_by: Some(cooldown), ..SourceFilter::default() }).await, [c]);
+    assert_eq!(list(SourceFilter { goes_by_policy: Some(standard), ..not_found }).await, [a, b, d]);
+    let cooldown = PolicyFilter { name: "cooldown".into(), unless: None };
+    assert_eq!(list(SourceFilter { goes_by_policy: Some(cooldown), ..SourceFilter::default() }).await, [c]);
 }
 
 async fn posts_know_their_neighbours_and_show_their_beginning(db: Database) {

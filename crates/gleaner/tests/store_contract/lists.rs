@@ -82,7 +82,10 @@ async fn sources_are_listed_in_every_order(db: Database) {
         SourceFilter { waits_for_person: true, ..all.clone() },
         SourceFilter {
             error: Some(ErrorKind::NotFound),
-            goes_by: Some(GoesBy { name: "standard".into(), unless: Some(vec!["cooldown".into()]) }),
+            goes_by_policy: Some(PolicyFilter {
+                name: "standard".into(),
+                unless: Some(vec!["cooldown".into()]),
+            }),
             ..all.clone()
         },
     ];

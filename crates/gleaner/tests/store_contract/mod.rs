@@ -4,11 +4,11 @@ mod claims;
 mod commits;
 mod held;
 mod lists;
+mod maintenance;
 mod outgoing;
 mod poll_run;
 mod sources;
 mod streams;
-mod upkeep;
 mod workers;
 
 use std::collections::HashMap;
@@ -110,7 +110,7 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
             excused_by: None,
         },
         events: Vec::new(),
-        sequel: None,
+        host_effects: None,
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn claim_one(db: &Database, now: Time) -> Claim {
 }
 
 /// Claims, commits and releases the one due source.
-pub(super) async fn poll_once(db: &Database, now: Time, change: impl FnOnce(&mut Commit)) -> Committed {
+pub(super) async fn poll_once(db: &Database, now: Time, change: impl FnOnce(&mut Commit)) -> CommitOutcome {
     let claim = claim_one(db, now).await;
     let mut commit = quiet(&claim, 0, now);
     change(&mut commit);

@@ -1,6 +1,6 @@
 //! Events and webhooks: what leaves by itself.
 
-use super::upkeep::cleanup;
+use super::maintenance::cleanup;
 use super::*;
 
 on_both!(
@@ -95,7 +95,7 @@ async fn posts_and_sources_are_told_by_id(db: Database) {
         commit.new[1].0.title = Some("é".repeat(600));
         commit.new[1].0.url = Some(format!("https://a.example/{}", "x".repeat(5000)));
     });
-    let Committed::Stored { new, .. } = committed.await else { panic!("it was stored") };
+    let CommitOutcome::Stored { new, .. } = committed.await else { panic!("it was stored") };
     let heads = db.store.post_heads(&[new[0], new[1], 4711]).await.unwrap();
     assert_eq!(heads.len(), 2);
     let one = &heads[&new[0]];

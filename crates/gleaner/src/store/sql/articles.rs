@@ -11,10 +11,10 @@ use sqlx::Row as _;
 
 use super::super::LOCK;
 use super::commit::{PostRow, insert_events, insert_posts};
+use super::host_effects::hold_hosts;
 use super::pages::{PollChange, SourcePages, count_polls, lock_sources, state_of, store_sources};
-use super::sequel::hold_hosts;
-use super::{Query, Tx, id_pieces, ms, opt_ms, pieces, push_ids, signs, sql, with_values};
-use crate::store::{Activity, ArticleCommit, ArticleOutcome, Committed, NewEvent, WorkPurpose};
+use super::{Query, Tx, id_pieces, ms, opt_ms, pieces, push_ids, sql, suspicion, with_values};
+use crate::store::{Activity, ArticleCommit, ArticleOutcome, CommitOutcome, NewEvent, WorkPurpose};
 
 /// The source and the entry that a piece of work is for.
 type Target = (i64, i64);
@@ -50,7 +50,7 @@ impl<'a> Made<'a> {
     }
 }
 
-pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<Vec<Committed>> {
+pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<Vec<CommitOutcome>> {
     // Sources before hosts, like polls do: else a poll that queues pages of these hosts and this would wait for each other.
     let mut sources = lock_sources(tx, commits.iter().map(|commit| commit.source_id)).await?;
     let live = check(tx, commits).await?;
@@ -73,7 +73,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
         let done = Activity { hour: first.at, posts, ..Activity::default() };
         super::activity::add(tx, first.lease.host_id, std::iter::once(done)).await?;
     }
-    signs::store_looks(tx, ours().map(|(commit, (source_id, _))| (commit, source_id))).await?;
+    suspicion::store_looks(tx, ours().map(|(commit, (source_id, _))| (commit, source_id))).await?;
     try_again(tx, &ours().map(|(commit, _)| commit).collect::<Vec<_>>()).await?;
     let stays = |outcome: &ArticleOutcome| {
         matches!(outcome, ArticleOutcome::Retry { .. } | ArticleOutcome::GivenUp { .. })
@@ -88,14 +88,15 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
     let told = ours().flat_map(|(commit, _)| commit.events.iter().map(|event| (event.clone(), commit.at)));
     events.extend(told);
     insert_events(tx, &events).await?;
-    let sequels = ours().filter_map(|(commit, _)| Some((commit.lease, commit.at, commit.sequel.as_deref()?)));
-    super::sequel::write(tx, sequels).await?;
+    let host_effects =
+        ours().filter_map(|(commit, _)| Some((commit.lease, commit.at, commit.host_effects.as_deref()?)));
+    super::host_effects::write(tx, host_effects).await?;
     let committed = commits.iter().map(|commit| match live.get(&commit.work_id) {
-        Some(Live { target, .. }) => Committed::Stored {
+        Some(Live { target, .. }) => CommitOutcome::Stored {
             new: new.remove(target).into_iter().collect(),
             changed: replaced.remove(target).into_iter().collect(),
         },
-        None => Committed::Discarded,
+        None => CommitOutcome::Discarded,
     });
     Ok(committed.collect())
 }

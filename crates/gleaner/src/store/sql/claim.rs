@@ -11,17 +11,17 @@ use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
 
 use super::super::{LOCK, ROW_LOCK, Row, SKIP_LOCKED};
-use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
+use super::source_json::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::sources::not_found;
 use super::state::{kind, poll_delay};
 use super::{Query, Sql, Statement, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, sql, with_values};
 use crate::store::{
-    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, PollHold,
-    Release, Result, Source, StoreError, Work, WorkPurpose,
+    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, CommitOutcome, HostKey, Lease,
+    PollHold, Release, Result, Source, StoreError, Work, WorkPurpose,
 };
 
 /// What decides when a host is due: its earliest work, its hold, and the delay after its last request.
-const DUE_INPUTS: &str = "hosts.id, hosts.hold_until, hosts.free_at, \
+const DUE_INPUTS: &str = "hosts.id, hosts.hold_until, hosts.delay_until, \
     (SELECT MIN(next_poll_at) FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL) AS next_poll, \
     (SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id AND next_try_at IS NOT NULL) AS next_page";
 
@@ -150,7 +150,7 @@ impl Work for Sql {
         Ok(known)
     }
 
-    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>> {
+    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<CommitOutcome>> {
         #[cfg(feature = "test-faults")]
         let _open = crate::store::faults::Open::new(commits.len());
         #[cfg(feature = "test-faults")]
@@ -169,7 +169,7 @@ impl Work for Sql {
         &self,
         commits: &[ArticleCommit],
         releases: &[Release],
-    ) -> Result<Vec<Committed>> {
+    ) -> Result<Vec<CommitOutcome>> {
         let mut tx = self.begin().await?;
         let committed = super::articles::commit(&mut tx, commits).await;
         let committed = and_release(&mut tx, committed, releases).await;
@@ -200,16 +200,17 @@ pub(super) fn claim_hosts(request: &ClaimRequest) -> Statement {
     };
     let (probed, order) = match request.scope {
         ClaimScope::All => ("", "next_due"),
-        ClaimScope::Probe => {
-            ("AND (served_at IS NOT NULL OR next_due <= $4)", "quick DESC, served_at DESC NULLS LAST")
-        }
+        ClaimScope::Probe => (
+            "AND (last_success_at IS NOT NULL OR next_due <= $4)",
+            "quick DESC, last_success_at DESC NULLS LAST",
+        ),
     };
     sql!(
         "WITH quick_hosts AS MATERIALIZED (
-             SELECT id, next_due, quick, served_at FROM hosts WHERE quick = TRUE AND next_due <= $1 {probed}
+             SELECT id, next_due, quick, last_success_at FROM hosts WHERE quick = TRUE AND next_due <= $1 {probed}
              ORDER BY next_due LIMIT {quick}{SKIP_LOCKED}
          ), slow_hosts AS MATERIALIZED (
-             SELECT id, next_due, quick, served_at FROM hosts WHERE quick = FALSE AND next_due <= $1 {probed}
+             SELECT id, next_due, quick, last_success_at FROM hosts WHERE quick = FALSE AND next_due <= $1 {probed}
              ORDER BY next_due LIMIT {slow}{SKIP_LOCKED}
          ), due AS (
              SELECT id FROM (SELECT * FROM quick_hosts UNION ALL SELECT * FROM slow_hosts) b
@@ -225,7 +226,7 @@ pub(super) fn claim_hosts(request: &ClaimRequest) -> Statement {
 }
 
 /// What a claim reads of a host.
-const LEASED: &str = "id, name, fence, hold_until, memory, served_at, served_id, quick, \
+const LEASED: &str = "id, name, fence, hold_until, memory, last_success_at, last_success_source_id, quick, \
     (SELECT COUNT(*) FROM (SELECT 1 FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL LIMIT 3) n) \
     AS host_sources";
 /// A probe of our own network is chosen among so many due hosts of each lane.
@@ -331,7 +332,7 @@ async fn claim_free_hosts(
     let mut query = Query::new("WITH free AS MATERIALIZED (SELECT id FROM hosts WHERE id IN (");
     which(&mut query);
     query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(now);
-    query.push(") AND (free_at IS NULL OR free_at <= ").push_bind(now).push(")");
+    query.push(") AND (delay_until IS NULL OR delay_until <= ").push_bind(now).push(")");
     query.push(SKIP_LOCKED).push(") ");
     push_lease(&mut query, request);
     query.push(" WHERE id IN (SELECT id FROM free) RETURNING ").push(LEASED);
@@ -465,7 +466,8 @@ fn leased(row: &Row) -> sqlx::Result<Claim> {
 pub(super) fn host_memory(row: &Row) -> sqlx::Result<HostMemory> {
     let stored: Option<&str> = row.try_get("memory")?;
     let memory: HostMemory = stored.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let served = opt_time(row, "served_at")?.zip(row.try_get::<Option<i64>, _>("served_id")?);
+    let served =
+        opt_time(row, "last_success_at")?.zip(row.try_get::<Option<i64>, _>("last_success_source_id")?);
     Ok(HostMemory { latest_success: served.map(|(at, source)| Success { at, source }), ..memory })
 }
 
@@ -509,11 +511,11 @@ fn with_leases(leases: &[Lease]) -> Query {
 
 async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
     for piece in pieces(releases) {
-        let columns = "host_id, fence, free_at, served_at, served_id, quick";
+        let columns = "host_id, fence, delay_until, last_success_at, last_success_source_id, quick";
         let mut query = with_values(columns, piece, |list, release| {
             list.push_bind(release.lease.host_id)
                 .push_bind(release.lease.fence)
-                .push_bind(opt_ms(release.free_at))
+                .push_bind(opt_ms(release.delay_until))
                 .push_bind(release.served.map(|success| ms(success.at)))
                 .push_bind(release.served.map(|success| success.source))
                 .push_bind(release.quick);
@@ -521,9 +523,9 @@ async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
         // A host that is given back without a request keeps the delay after the request before.
         query.push(format!(
             "UPDATE hosts SET lease_owner = NULL, lease_until = NULL, \
-                 free_at = COALESCE(v.free_at, hosts.free_at), \
-                 served_at = COALESCE(v.served_at, hosts.served_at), \
-                 served_id = COALESCE(v.served_id, hosts.served_id), \
+                 delay_until = COALESCE(v.delay_until, hosts.delay_until), \
+                 last_success_at = COALESCE(v.last_success_at, hosts.last_success_at), \
+                 last_success_source_id = COALESCE(v.last_success_source_id, hosts.last_success_source_id), \
                  quick = COALESCE(v.quick, hosts.quick) \
              FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence RETURNING {DUE_INPUTS}"
         ));
@@ -557,7 +559,7 @@ async fn write_due(tx: &mut Tx, rows: &[Row]) -> sqlx::Result<()> {
     let mut due = Vec::with_capacity(rows.len());
     for row in rows {
         let work = opt_time(row, "next_poll")?.into_iter().chain(opt_time(row, "next_page")?).min();
-        let at = host_due(work, opt_time(row, "hold_until")?, opt_time(row, "free_at")?);
+        let at = host_due(work, opt_time(row, "hold_until")?, opt_time(row, "delay_until")?);
         due.push((row.try_get::<i64, _>("id")?, at));
     }
     for piece in pieces(&due) {

@@ -17,18 +17,18 @@ use sqlx::Row as _;
 
 use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
+use super::host_effects::hold_hosts;
 use super::pages::{CountChange, PollChange, count_polls, count_sources, state_of};
-use super::sequel::hold_hosts;
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
-use super::{Query, Tx, ms, opt_ms, pieces, signs, sql, with_values};
+use super::{Query, Tx, ms, opt_ms, pieces, sql, suspicion, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{Activity, Commit, Committed, Move, NewArticleWork, NewEvent, WorkPurpose};
+use crate::store::{Activity, Commit, CommitOutcome, Move, NewArticleWork, NewEvent, WorkPurpose};
 
 /// A commit that will be written, with the ids it gets.
 struct Live<'a> {
     commit: &'a Commit,
     /// The history row that unchanged polls share.
-    quiet_poll_id: Option<i64>,
+    unchanged_poll_id: Option<i64>,
     /// The history row of this poll alone.
     poll_id: Option<i64>,
     new: Vec<i64>,
@@ -45,7 +45,7 @@ impl Live<'_> {
     }
 }
 
-pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<Committed>> {
+pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<CommitOutcome>> {
     let mut live = check(tx, commits).await?;
     let post_ids = store_posts(tx, &mut live).await?;
     change_posts(tx, &mut live).await?;
@@ -56,19 +56,22 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     add_up(tx, &live).await?;
     store_events(tx, &live).await?;
     store_states(tx, &live).await?;
-    signs::store(tx, live.iter().map(|live| live.commit)).await?;
-    signs::store_elsewhere(tx, live.iter().map(|live| live.commit)).await?;
+    suspicion::store(tx, live.iter().map(|live| live.commit)).await?;
+    suspicion::store_elsewhere(tx, live.iter().map(|live| live.commit)).await?;
     hold_hosts(tx, live.iter().map(|live| (live.commit.lease, live.commit.host_hold_until))).await?;
-    let sequels = live
-        .iter()
-        .filter_map(|live| Some((live.commit.lease, live.commit.poll.at, live.commit.sequel.as_deref()?)));
-    super::sequel::write(tx, sequels).await?;
+    let host_effects = live.iter().filter_map(|live| {
+        Some((live.commit.lease, live.commit.poll.at, live.commit.host_effects.as_deref()?))
+    });
+    super::host_effects::write(tx, host_effects).await?;
     move_sources(tx, &live).await?;
-    let mut done: HashMap<i64, Committed> = live
+    let mut done: HashMap<i64, CommitOutcome> = live
         .into_iter()
-        .map(|live| (live.commit.source_id, Committed::Stored { new: live.new, changed: live.changed }))
+        .map(|live| (live.commit.source_id, CommitOutcome::Stored { new: live.new, changed: live.changed }))
         .collect();
-    Ok(commits.iter().map(|commit| done.remove(&commit.source_id).unwrap_or(Committed::Discarded)).collect())
+    Ok(commits
+        .iter()
+        .map(|commit| done.remove(&commit.source_id).unwrap_or(CommitOutcome::Discarded))
+        .collect())
 }
 
 /// What is wrong on purpose: validators without the posts they stand for.
@@ -99,7 +102,7 @@ async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<
             list.push_bind(commit.lease.host_id).push_bind(commit.lease.fence);
         });
         query.push(
-            "SELECT t.source_id, t.quiet_poll_id FROM v \
+            "SELECT t.source_id, t.unchanged_poll_id FROM v \
              JOIN hosts h ON h.id = v.host_id AND h.fence = v.host_fence \
              JOIN source_state t ON t.source_id = v.source_id AND t.fence = v.fence AND t.host_id = v.host_id \
              ORDER BY t.source_id",
@@ -110,10 +113,10 @@ async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<
         }
     }
     let live = commits.iter().filter_map(|commit| {
-        let quiet_poll_id = found.remove(&commit.source_id)?;
+        let unchanged_poll_id = found.remove(&commit.source_id)?;
         Some(Live {
             commit,
-            quiet_poll_id,
+            unchanged_poll_id,
             poll_id: None,
             new: Vec::new(),
             changed: Vec::new(),
@@ -475,7 +478,7 @@ fn is_quiet(live: &Live<'_>) -> bool {
 /// Writes the history: a quiet poll adds to the quiet row before it, any other gets a row.
 async fn record_polls(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
     let quiet: Vec<&Live<'_>> =
-        live.iter().filter(|live| live.quiet_poll_id.is_some() && is_quiet(live)).collect();
+        live.iter().filter(|live| live.unchanged_poll_id.is_some() && is_quiet(live)).collect();
     let mut rest = places(live);
     for piece in pieces(&quiet) {
         for row in tx.rows(join_quiet_polls(piece)).await? {
@@ -488,7 +491,7 @@ async fn record_polls(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
         for row in tx.rows(insert_polls(piece, live)).await? {
             if let Some(place) = rest.get(&row.try_get("source_id")?) {
                 let id = row.try_get("id")?;
-                live[*place].quiet_poll_id = is_quiet(&live[*place]).then_some(id);
+                live[*place].unchanged_poll_id = is_quiet(&live[*place]).then_some(id);
                 live[*place].poll_id = Some(id);
             }
         }
@@ -501,7 +504,7 @@ fn join_quiet_polls(quiet: &[&Live<'_>]) -> Query {
     let mut query =
         with_values("poll_id, at, outcome, duration_ms, bytes, status_code", quiet, |list, live| {
             let poll = &live.commit.poll;
-            list.push_bind(live.quiet_poll_id)
+            list.push_bind(live.unchanged_poll_id)
                 .push_bind(ms(poll.at))
                 .push_bind(poll.outcome.as_str())
                 .push_bind(poll.duration.as_millis() as i64)
@@ -601,11 +604,11 @@ async fn store_states(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         }
     }
     for piece in pieces(&calm) {
-        let columns = "source_id, quiet_poll_id, next_poll_at, last_polled_at, last_success_at";
+        let columns = "source_id, unchanged_poll_id, next_poll_at, last_polled_at, last_success_at";
         let query = with_values(columns, piece, |list, live| {
             let health = &live.commit.health;
             list.push_bind(live.commit.source_id)
-                .push_bind(live.quiet_poll_id)
+                .push_bind(live.unchanged_poll_id)
                 .push_bind(opt_ms(live.commit.next_poll_at))
                 .push_bind(opt_ms(health.last_polled_at))
                 .push_bind(opt_ms(health.last_success_at));
@@ -613,17 +616,17 @@ async fn store_states(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         update_states(tx, query, columns).await?;
     }
     for piece in pieces(&health) {
-        let columns = format!("source_id, quiet_poll_id, {HEALTH}");
+        let columns = format!("source_id, unchanged_poll_id, {HEALTH}");
         let query = with_values(&columns, piece, |list, live| {
-            list.push_bind(live.commit.source_id).push_bind(live.quiet_poll_id);
+            list.push_bind(live.commit.source_id).push_bind(live.unchanged_poll_id);
             push_health(list, &live.commit.health, live.commit.next_poll_at);
         });
         update_states(tx, query, &columns).await?;
     }
     for piece in pieces(&whole) {
-        let columns = format!("source_id, quiet_poll_id, {HEALTH}, {MEMORY}");
+        let columns = format!("source_id, unchanged_poll_id, {HEALTH}, {MEMORY}");
         let query = with_values(&columns, piece, |list, (live, memory)| {
-            list.push_bind(live.commit.source_id).push_bind(live.quiet_poll_id);
+            list.push_bind(live.commit.source_id).push_bind(live.unchanged_poll_id);
             push_health(list, &live.commit.health, live.commit.next_poll_at);
             push_memory(list, memory);
         });

@@ -14,8 +14,8 @@ use super::super::{MATCHES, Row, TEXT_ID, text_query};
 use super::state::error_kind;
 use super::visibility::{push_visible_article, push_visible_source};
 use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, sql, time};
+use crate::store::tokens;
 use crate::store::types::stored_hash;
-use crate::store::words;
 use crate::store::{
     Activity, Article, Content, NewArticle, Poll, PollPages, PollRecord, Post, PostFilter, Result,
     StoreError, Visibility, WaitingPage,
@@ -40,7 +40,7 @@ impl Content for Sql {
     }
 
     async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>> {
-        let phrases = filter.text.as_deref().map(words::phrases);
+        let phrases = filter.text.as_deref().map(tokens::phrases);
         if phrases.as_ref().is_some_and(Vec::is_empty) {
             // Signs without a word are in no post.
             return Ok(Vec::new());

@@ -9,7 +9,7 @@ use sqlx::Row as _;
 use super::super::{ROW_LOCK, Row};
 use super::commit::insert_events;
 use super::content::{POST, post};
-use super::upkeep::set_meta;
+use super::retention::set_meta;
 use super::visibility::push_visible_event;
 use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_time, push_ids, sql, time};
 use crate::store::{

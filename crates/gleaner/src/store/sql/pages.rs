@@ -96,7 +96,7 @@ pub(super) async fn lock_sources(
     let mut found = BTreeMap::new();
     for piece in id_pieces(&ids) {
         let mut query = Query::new(
-            "SELECT source_id, pages_failed_run, pages_suspect, suspect FROM source_state WHERE source_id IN ",
+            "SELECT source_id, pages_failed_in_a_row, pages_suspect, suspect FROM source_state WHERE source_id IN ",
         );
         push_ids(&mut query, piece);
         query.push(" ORDER BY source_id").push(ROW_LOCK);
@@ -131,7 +131,7 @@ pub(super) async fn store_sources(tx: &mut Tx, sources: &BTreeMap<i64, SourcePag
                 .push_bind(suspect);
         });
         query.push(format!(
-            "UPDATE source_state SET {COUNTS}, pages_failed_run = v.run, pages_suspect = v.pages_suspect
+            "UPDATE source_state SET {COUNTS}, pages_failed_in_a_row = v.run, pages_suspect = v.pages_suspect
              FROM v WHERE source_state.source_id = v.source_id"
         ));
         tx.execute(query).await?;

@@ -9,7 +9,7 @@ use sqlx::Row as _;
 
 use super::super::{Row, STATE_LOCK};
 use super::claim::settle_hosts;
-use super::upkeep::set_meta;
+use super::retention::set_meta;
 use super::{Query, Sql, Statement, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, sql, with_values};
 use crate::store::Result;
 
@@ -131,7 +131,7 @@ async fn correct_hosts(tx: &mut Tx, spread: &Spread) -> sqlx::Result<Vec<i64>> {
             ahead,
         ),
         sql!("UPDATE hosts SET hold_until = NULL WHERE hold_until > $1 RETURNING id", longest),
-        sql!("UPDATE hosts SET free_at = NULL WHERE free_at > $1 RETURNING id", longest),
+        sql!("UPDATE hosts SET delay_until = NULL WHERE delay_until > $1 RETURNING id", longest),
         sql!(
             "UPDATE article_work SET next_try_at = $1 \
              WHERE (created_at > $2 OR failed_at > $2) AND next_try_at > $1 RETURNING host_id",
@@ -173,7 +173,7 @@ async fn correct_batch(tx: &mut Tx, spread: &Spread, last: Option<Time>, after: 
     }
     write(tx, &new).await?;
     for piece in id_pieces(&ahead) {
-        let mut query = Query::new("UPDATE hosts SET hold_until = NULL, free_at = NULL WHERE id IN ");
+        let mut query = Query::new("UPDATE hosts SET hold_until = NULL, delay_until = NULL WHERE id IN ");
         push_ids(&mut query, piece);
         tx.execute(query).await?;
     }

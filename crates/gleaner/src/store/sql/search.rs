@@ -3,10 +3,10 @@
 use sqlx::Row as _;
 
 use super::super::{SKIP_LOCKED, TEXT_COLUMNS, TEXT_ID, TEXT_VALUE};
-use super::upkeep::set_meta;
+use super::retention::set_meta;
 use super::{Query, Statement, Tx, garbled, id_pieces, pieces, push_ids, sql, with_values};
 use crate::store::NewEvent;
-use crate::store::words::words;
+use crate::store::tokens::tokenize;
 
 /// How far the outbox was read, in `meta`.
 const INDEXED: &str = "posts_indexed_seq";
@@ -56,7 +56,7 @@ async fn index_posts(tx: &mut Tx, ids: &[i64]) -> sqlx::Result<()> {
     for row in tx.rows(query).await? {
         let title = row.try_get::<Option<&str>, _>("title")?.unwrap_or_default();
         let text = format!("{title}\n{}", row.try_get::<&str, _>("body")?);
-        texts.push((row.try_get::<i64, _>("id")?, words(&text)));
+        texts.push((row.try_get::<i64, _>("id")?, tokenize(&text)));
     }
     for piece in pieces(&texts) {
         let mut query = with_values("id, words", piece, |list, (id, words)| {

@@ -12,13 +12,13 @@ use sqlx::Row as _;
 use super::super::{LOCK, Row};
 use super::claim::{host_ids, host_memory, settle_hosts};
 use super::commit::insert_events;
-use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
+use super::source_json::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
 use super::visibility::push_visible;
-use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
+use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, sorting, with_values};
 use crate::store::{
-    Created, GoesBy, Held, Host, HostKey, HostOrder, NewSource, Place, Result, Sorted, Source, SourceEdit,
-    SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn, Visibility,
+    Created, Held, Host, HostKey, HostOrder, NewSource, Place, PolicyFilter, Result, Sorted, Source,
+    SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn, Visibility,
 };
 
 /// Policies, kinds and statuses are few; names that config no longer has could be many.
@@ -76,7 +76,7 @@ impl Sources for Sql {
         turn: &Turn,
         limit: u32,
     ) -> Result<Vec<(Place, Source)>> {
-        let places = self.places(ordered::sources(filter, order, turn, limit), turn).await?;
+        let places = self.places(sorting::sources(filter, order, turn, limit), turn).await?;
         let mut found = HashMap::with_capacity(places.len());
         for piece in id_pieces(&places.iter().map(|place| place.id).collect::<Vec<_>>()) {
             let mut query = select_sources();
@@ -91,7 +91,7 @@ impl Sources for Sql {
     }
 
     async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64> {
-        let found = self.all(ordered::count(filter, most), |row| row.try_get::<i64, _>(0)).await?;
+        let found = self.all(sorting::count(filter, most), |row| row.try_get::<i64, _>(0)).await?;
         Ok(found.first().map_or(0, |count| u64::try_from(*count).unwrap_or(0)))
     }
 
@@ -161,7 +161,7 @@ impl Sources for Sql {
         turn: &Turn,
         limit: u32,
     ) -> Result<Vec<(Place, Host)>> {
-        let places = self.places(ordered::hosts(visibility, text, order, turn, limit), turn).await?;
+        let places = self.places(sorting::hosts(visibility, text, order, turn, limit), turn).await?;
         let mut found = HashMap::with_capacity(places.len());
         for piece in id_pieces(&places.iter().map(|place| place.id).collect::<Vec<_>>()) {
             let read = self.all(super::hosts::by_ids(visibility, piece), super::hosts::host).await?;
@@ -173,17 +173,17 @@ impl Sources for Sql {
 
     async fn host_memory(&self, source_id: i64) -> Result<HostMemory> {
         let mut query = Query::new(format!(
-            "SELECT h.memory, h.served_at, h.served_id FROM {SOURCE_TABLES} WHERE s.id = "
+            "SELECT h.memory, h.last_success_at, h.last_success_source_id FROM {SOURCE_TABLES} WHERE s.id = "
         ));
         query.push_bind(source_id);
         let row = self.row(query).await?.ok_or_else(|| not_found(source_id))?;
         host_memory(&row).map_err(|error| self.fail(error))
     }
 
-    async fn habit_classes(&self) -> Result<Vec<(u8, u64)>> {
+    async fn adaptive_classes(&self) -> Result<Vec<(u8, u64)>> {
         let query = Query::new(
-            "SELECT habit_class, COUNT(*) FROM source_state \
-             WHERE habit_class IS NOT NULL AND status IN ('healthy', 'failing', 'pending') GROUP BY habit_class",
+            "SELECT adaptive_class, COUNT(*) FROM source_state \
+             WHERE adaptive_class IS NOT NULL AND status IN ('healthy', 'failing', 'pending') GROUP BY adaptive_class",
         );
         let class = |class: i64| u8::try_from(class).unwrap_or(u8::MAX);
         self.all(query, |row| {
@@ -246,9 +246,9 @@ impl Sql {
         Ok(found.into_iter().map(|(_, source)| source).collect())
     }
 
-    /// The places that a query of [`ordered`] finds, in the order of the list.
+    /// The places that a query of [`sorting`] finds, in the order of the list.
     async fn places(&self, query: Query, turn: &Turn) -> Result<Vec<Place>> {
-        let mut places = self.all(query, ordered::place).await?;
+        let mut places = self.all(query, sorting::place).await?;
         if matches!(turn, Turn::Before(_)) {
             places.reverse();
         }
@@ -313,7 +313,7 @@ pub(super) fn push_filter(query: &mut Query, filter: &SourceFilter) {
         query.push(" AND t.source_id IN (SELECT source_id FROM source_state ");
         query.push("WHERE suspect IS NOT NULL OR pages_suspect IS NOT NULL)");
     }
-    if let Some(GoesBy { name, unless }) = &filter.goes_by {
+    if let Some(PolicyFilter { name, unless }) = &filter.goes_by_policy {
         query.push(" AND (s.policy = ").push_bind(name.as_str());
         if let Some(others) = unless {
             query.push(" OR s.policy IS NULL OR s.policy NOT IN (");
@@ -328,7 +328,7 @@ pub(super) fn push_filter(query: &mut Query, filter: &SourceFilter) {
     if filter.waits_for_person {
         query.push(
             " AND t.status IN ('disabled', 'quarantined') AND t.next_poll_at IS NULL \
-             AND (t.disabled_reason IS NOT NULL OR (t.enabled AND NOT t.quarantined_by_hand))",
+             AND (t.disabled_reason IS NOT NULL OR (t.enabled AND NOT t.quarantined_manually))",
         );
     }
     if let Some(now) = filter.active_at {
@@ -442,7 +442,7 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
     query.push(format!("UPDATE source_state SET {}, fence = fence + 1, host_id = ", assignments(HEALTH)));
     query.push_bind(host);
     if edit.forget {
-        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, elsewhere = NULL, pages_suspect = NULL, pages_failed_run = 0");
+        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, relocation = NULL, pages_suspect = NULL, pages_failed_in_a_row = 0");
     }
     tx.execute(query.push(" FROM v WHERE source_id = ").push_bind(edit.id)).await?;
     settle_hosts(tx, &[old_host, host]).await?;

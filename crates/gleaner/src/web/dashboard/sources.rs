@@ -70,7 +70,7 @@ impl List {
             waits_for_person: asked.get("waits").is_some(),
             suspect: asked.get("suspect").is_some(),
             error,
-            goes_by: text("policy").map(|name| visit.web.service.who_goes_by(&name)),
+            goes_by_policy: text("policy").map(|name| visit.web.service.who_goes_by(&name)),
             ..SourceFilter::default()
         };
         let order = asked.order(&ORDERS, NEWEST);
@@ -100,8 +100,8 @@ impl List {
 
     /// The rule whose sources these are: the kind of their last error, and their policy.
     fn rule(&self) -> (Option<&str>, Option<&str>) {
-        let SourceFilter { error, goes_by, .. } = &self.filter;
-        (error.map(ErrorKind::name), goes_by.as_ref().map(|policy| policy.name.as_str()))
+        let SourceFilter { error, goes_by_policy, .. } = &self.filter;
+        (error.map(ErrorKind::name), goes_by_policy.as_ref().map(|policy| policy.name.as_str()))
     }
 
     /// Where this very page is.

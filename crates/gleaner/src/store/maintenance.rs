@@ -12,11 +12,11 @@ use super::{Result, StoreError, postgres, sqlite};
 /// How long an inspection waits for the writer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The time limit of an inspection.
-const LOOK: Duration = Duration::from_secs(60);
+const INSPECTION: Duration = Duration::from_secs(60);
 /// How long exclusive access waits for other processes.
 const SHORT: Duration = Duration::from_millis(500);
 /// The time limit of a check or a copy of a whole database.
-const WHOLE: Duration = Duration::from_hours(1);
+const WHOLE_DATABASE: Duration = Duration::from_hours(1);
 /// The version of the schema; none where there is no table that says so.
 const VERSION: &str = "SELECT MAX(version) FROM schema_version";
 /// The latest recorded time.
@@ -28,7 +28,7 @@ const SEALED: &str = "SELECT (SELECT COUNT(*) FROM credentials) + \
 
 /// The state of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct DatabaseState {
     /// The version of its schema; 0: it is empty.
     pub version: i64,
     /// The newest version that this gleaner knows.
@@ -42,9 +42,9 @@ pub struct State {
 }
 
 /// Inspects a database, and whether it can be written; leaves it as it was.
-pub async fn look(url: &str) -> Result<State> {
+pub async fn inspect(url: &str) -> Result<DatabaseState> {
     if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-        return look_at_postgres(url).await;
+        return inspect_postgres(url).await;
     }
     let path = url.strip_prefix("sqlite:").unwrap_or(url);
     let fail = |error| StoreError::from_driver(path, error);
@@ -55,7 +55,7 @@ pub async fn look(url: &str) -> Result<State> {
         let row = connection.fetch_one("SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)").await?;
         let clock = Time::from_millis(row.try_get(0)?);
         let version = sqlite_version(&mut connection).await?;
-        let mut state = State { version, known, latest: None, sealed: 0, clock };
+        let mut state = DatabaseState { version, known, latest: None, sealed: 0, clock };
         if (1..=known).contains(&state.version) {
             let latest = connection.fetch_one(LATEST).await?.try_get::<Option<i64>, _>(0)?;
             state.latest = latest.map(Time::from_millis);
@@ -64,7 +64,7 @@ pub async fn look(url: &str) -> Result<State> {
         connection.execute("ROLLBACK").await?;
         Ok(state)
     };
-    let state = within(LOOK, state).await.map_err(fail);
+    let state = within(INSPECTION, state).await.map_err(fail);
     let _ = connection.close().await;
     state
 }
@@ -75,7 +75,7 @@ async fn within<T>(limit: Duration, work: impl Future<Output = sqlx::Result<T>>)
     tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(late()))
 }
 
-async fn look_at_postgres(url: &str) -> Result<State> {
+async fn inspect_postgres(url: &str) -> Result<DatabaseState> {
     let shown = "postgres://…";
     let fail = |error| StoreError::from_driver(shown, error);
     let mut connection = within(PATIENCE, PgConnection::connect(url)).await.map_err(fail)?;
@@ -84,7 +84,7 @@ async fn look_at_postgres(url: &str) -> Result<State> {
         let now = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
         let clock = Time::from_millis(connection.fetch_one(now).await?.try_get(0)?);
         let is_ours = "SELECT to_regclass('schema_version') IS NOT NULL";
-        let mut state = State { version: 0, known, latest: None, sealed: 0, clock };
+        let mut state = DatabaseState { version: 0, known, latest: None, sealed: 0, clock };
         if connection.fetch_one(is_ours).await?.try_get::<bool, _>(0)? {
             state.version = connection.fetch_one(VERSION).await?.try_get::<Option<i64>, _>(0)?.unwrap_or(0);
         }
@@ -99,7 +99,7 @@ async fn look_at_postgres(url: &str) -> Result<State> {
         connection.execute("ROLLBACK").await?;
         Ok(state)
     };
-    within(LOOK, state).await.map_err(fail)
+    within(INSPECTION, state).await.map_err(fail)
 }
 
 /// The file beside an SQLite database that records that it was created.
@@ -111,14 +111,14 @@ pub fn marker(database: &Path) -> PathBuf {
 pub async fn copy(from: &Path, to: &Path) -> Result<()> {
     let mut connection = connect(from, PATIENCE).await?;
     let copying = sqlx::query("VACUUM INTO $1").bind(to.display().to_string()).execute(&mut connection);
-    let copied = within(WHOLE, copying).await;
+    let copied = within(WHOLE_DATABASE, copying).await;
     let _ = connection.close().await;
     copied.map(|_| ()).map_err(|error| StoreError::from_driver(&from.display().to_string(), error))
 }
 
 /// The result of a check of an SQLite file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
+pub struct FileCheck {
     /// The errors that SQLite reports; empty: none.
     pub damage: Vec<String>,
     /// The version of its schema; 0: it is not gleaner's.
@@ -128,7 +128,7 @@ pub struct Examined {
 }
 
 /// Checks an SQLite file that nobody uses, from end to end.
-pub async fn examine(path: &Path) -> Result<Examined> {
+pub async fn check_file(path: &Path) -> Result<FileCheck> {
     let fail = |error| StoreError::from_driver(&path.display().to_string(), error);
     let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
     let mut connection = SqliteConnection::connect_with(&options).await.map_err(fail)?;
@@ -137,9 +137,9 @@ pub async fn examine(path: &Path) -> Result<Examined> {
         let mut damage: Vec<String> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
         damage.retain(|line| line != "ok");
         let known = sqlite::MIGRATIONS.last().map_or(0, |migration| migration.version);
-        Ok(Examined { damage, version: sqlite_version(&mut connection).await?, known })
+        Ok(FileCheck { damage, version: sqlite_version(&mut connection).await?, known })
     };
-    let examined = within(WHOLE, examined).await.map_err(fail);
+    let examined = within(WHOLE_DATABASE, examined).await.map_err(fail);
     let _ = connection.close().await;
     examined
 }
@@ -154,11 +154,11 @@ async fn sqlite_version(connection: &mut SqliteConnection) -> sqlx::Result<i64> 
 
 /// Merges the write-ahead log of an SQLite database into its file. Fails with [`StoreError::Locked`] while another process
 /// has it open.
-pub async fn settle(path: &Path) -> Result<()> {
+pub async fn merge_log(path: &Path) -> Result<()> {
     let fail = |error| StoreError::from_driver(&path.display().to_string(), error);
     let mut connection = connect(path, SHORT).await?;
     // Needs exclusive access.
-    let settled = within(WHOLE, connection.execute("PRAGMA journal_mode = DELETE")).await;
+    let settled = within(WHOLE_DATABASE, connection.execute("PRAGMA journal_mode = DELETE")).await;
     let _ = connection.close().await;
     settled.map(|_| ()).map_err(fail)
 }

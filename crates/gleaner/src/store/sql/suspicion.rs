@@ -7,7 +7,7 @@ use sqlx::Row as _;
 
 use super::commit::insert_events;
 use super::{Tx, pieces, with_values};
-use crate::store::{ArticleCommit, ArticleOutcome, Commit, ElsewhereChange};
+use crate::store::{ArticleCommit, ArticleOutcome, Commit, RelocationChange};
 
 /// Writes suspicions that began or ended.
 pub(super) async fn store(tx: &mut Tx, commits: impl Iterator<Item = &Commit>) -> sqlx::Result<()> {
@@ -37,16 +37,16 @@ fn as_json(elsewhere: &Elsewhere) -> Option<String> {
 pub(super) async fn store_elsewhere(tx: &mut Tx, commits: impl Iterator<Item = &Commit>) -> sqlx::Result<()> {
     let changed: Vec<(i64, Option<String>)> = commits
         .filter_map(|commit| match commit.elsewhere.as_ref()? {
-            ElsewhereChange::Now(elsewhere) => Some((commit.source_id, as_json(elsewhere))),
-            ElsewhereChange::Ended => Some((commit.source_id, None)),
+            RelocationChange::Now(elsewhere) => Some((commit.source_id, as_json(elsewhere))),
+            RelocationChange::Ended => Some((commit.source_id, None)),
         })
         .collect();
     for piece in pieces(&changed) {
-        let mut query = with_values("source_id, elsewhere", piece, |list, (id, elsewhere)| {
+        let mut query = with_values("source_id, relocation", piece, |list, (id, elsewhere)| {
             list.push_bind(*id).push_bind(elsewhere.as_deref());
         });
         query.push(
-            "UPDATE source_state SET elsewhere = v.elsewhere FROM v WHERE source_state.source_id = v.source_id",
+            "UPDATE source_state SET relocation = v.relocation FROM v WHERE source_state.source_id = v.source_id",
         );
         tx.execute(query).await?;
     }
@@ -68,12 +68,12 @@ pub(super) async fn store_looks<'a>(
         .collect();
     let mut kept = HashSet::new();
     for piece in pieces(&looks) {
-        let mut query = with_values("source_id, elsewhere", piece, |list, (id, elsewhere, ..)| {
+        let mut query = with_values("source_id, relocation", piece, |list, (id, elsewhere, ..)| {
             list.push_bind(*id).push_bind(elsewhere.as_deref());
         });
         query.push(
-            "UPDATE source_state SET elsewhere = v.elsewhere FROM v
-             WHERE source_state.source_id = v.source_id AND source_state.elsewhere IS NOT NULL
+            "UPDATE source_state SET relocation = v.relocation FROM v
+             WHERE source_state.source_id = v.source_id AND source_state.relocation IS NOT NULL
              RETURNING source_state.source_id",
         );
         for row in tx.rows(query).await? {

@@ -25,11 +25,11 @@ pub(super) fn sources(filter: &SourceFilter, order: Sorted<SourceOrder>, turn: &
         SourceOrder::LastSuccess => "COALESCE(t.last_success_at, -1)",
         SourceOrder::Failures => "t.consecutive_failures",
     };
-    let SourceFilter { kind, collection_id, text, goes_by, visibility, .. } = filter;
+    let SourceFilter { kind, collection_id, text, goes_by_policy, visibility, .. } = filter;
     let settings = kind.is_some()
         || collection_id.is_some()
         || text.is_some()
-        || goes_by.is_some()
+        || goes_by_policy.is_some()
         || !visibility.is_everything();
     // A cross join tells SQLite, which counts nothing, where to begin; to PostgreSQL it is a join like any other.
     let (id, tables) = match order.by {

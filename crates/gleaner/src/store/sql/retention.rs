@@ -7,12 +7,12 @@ use sqlx::Row as _;
 use super::super::SKIP_LOCKED;
 use super::claim::{claim_hosts, due_articles, due_sources};
 use super::events::delete_events;
-use super::packed::select_sources;
+use super::source_json::select_sources;
 use super::webhooks::trim_deliveries;
-use super::{Limit, Query, Sql, Statement, Tx, id_pieces, ms, ordered, push_ids, sql};
+use super::{Limit, Query, Sql, Statement, Tx, id_pieces, ms, push_ids, sorting, sql};
 use crate::store::{
-    ClaimRequest, ClaimScope, Cleaned, Cleanup, EventFilter, HostOrder, Key, Place, Result, Seek, Sorted,
-    SourceFilter, SourceOrder, Spread, Turn, Upkeep, Visibility,
+    ClaimRequest, ClaimScope, Cleanup, CleanupCounts, EventFilter, HostOrder, Key, Maintenance, Place,
+    Result, Seek, Sorted, SourceFilter, SourceOrder, Spread, Turn, Visibility,
 };
 
 /// Where clean-up of the history goes on, in `meta`.
@@ -21,8 +21,8 @@ const POLLS_SWEPT: &str = "polls_swept_to";
 const CLEANING: &str = "cleaning";
 
 #[async_trait]
-impl Upkeep for Sql {
-    async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned> {
+impl Maintenance for Sql {
+    async fn clean_up(&self, cleanup: &Cleanup) -> Result<CleanupCounts> {
         let mut tx = self.begin_within(Limit::Bulk).await?;
         let cleaned = clean_up(&mut tx, cleanup).await;
         self.end(tx, cleaned).await
@@ -110,24 +110,24 @@ fn hot_queries() -> Vec<(&'static str, Statement)> {
         ("list sources of a kind", super::sources::list(select_sources(), &kind, Some(1000), 50).into()),
         ("list failing sources", super::sources::list(select_sources(), &failing, Some(1000), 50).into()),
         ("list suspect sources", super::sources::list(select_sources(), &suspect, Some(1000), 50).into()),
-        ("count suspect sources", ordered::count(&suspect, 1000).into()),
+        ("count suspect sources", sorting::count(&suspect, 1000).into()),
         ("list a source's events", super::events::list(&of_source, Seek::Before(1000), 50).into()),
-        ("list sources by address", ordered::sources(&all, address, &text, 50).into()),
-        ("list feeds by address", ordered::sources(&kind, address, &text, 50).into()),
-        ("list failing sources by address", ordered::sources(&failing, address, &text, 50).into()),
-        ("list suspect sources by address", ordered::sources(&suspect, address, &text, 50).into()),
-        ("list the newest suspect sources", ordered::sources(&suspect, newest, &number, 50).into()),
-        ("list the newest sources", ordered::sources(&all, newest, &number, 50).into()),
-        ("list hosts by name", ordered::hosts(&Visibility::default(), None, name, &text, 50).into()),
+        ("list sources by address", sorting::sources(&all, address, &text, 50).into()),
+        ("list feeds by address", sorting::sources(&kind, address, &text, 50).into()),
+        ("list failing sources by address", sorting::sources(&failing, address, &text, 50).into()),
+        ("list suspect sources by address", sorting::sources(&suspect, address, &text, 50).into()),
+        ("list the newest suspect sources", sorting::sources(&suspect, newest, &number, 50).into()),
+        ("list the newest sources", sorting::sources(&all, newest, &number, 50).into()),
+        ("list hosts by name", sorting::hosts(&Visibility::default(), None, name, &text, 50).into()),
         ("list visible sources", super::sources::list(select_sources(), &visible, Some(1000), 50).into()),
-        ("list visible sources by address", ordered::sources(&visible, address, &text, 50).into()),
+        ("list visible sources by address", sorting::sources(&visible, address, &text, 50).into()),
         ("list visible events", super::events::list(&seen, Seek::Before(1000), 50).into()),
     ]
 }
 
-async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
+async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<CleanupCounts> {
     let batch = i64::from(cleanup.batch);
-    let mut cleaned = Cleaned::default();
+    let mut cleaned = CleanupCounts::default();
     if !is_alone(tx).await? {
         return Ok(cleaned);
     }
@@ -159,7 +159,7 @@ async fn clean_up(tx: &mut Tx, cleanup: &Cleanup) -> sqlx::Result<Cleaned> {
     cleaned.audit = super::audit::delete_old(tx, cleanup.audit_before, batch).await?;
     cleaned.pages = super::pages::clean_up(tx, cleanup.pages_before, batch).await?;
     let full = |count: u64| count >= u64::from(cleanup.batch);
-    let Cleaned { articles, posts, seen, polls, events, deliveries, audit, pages, .. } = cleaned;
+    let CleanupCounts { articles, posts, seen, polls, events, deliveries, audit, pages, .. } = cleaned;
     cleaned.more = [articles, posts, seen, polls, events, deliveries, audit, pages].into_iter().any(full);
     Ok(cleaned)
 }

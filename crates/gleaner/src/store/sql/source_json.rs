@@ -11,7 +11,7 @@ use sqlx::Row as _;
 
 use super::super::{HEX, JSON, JSON_ARRAY, Row};
 use super::{Query, garbled};
-use crate::store::{Source, packed};
+use crate::store::{Source, source_json};
 
 /// What is held against a source, where that is anything; in the order of `PackedHealth`.
 static HEALTH: LazyLock<String> = LazyLock::new(|| {
@@ -20,7 +20,7 @@ static HEALTH: LazyLock<String> = LazyLock::new(|| {
         "{json}CASE WHEN t.status = 'healthy' THEN NULL ELSE {JSON_ARRAY}(t.enabled, t.disabled_reason, \
          t.consecutive_failures, t.failing_since, t.last_error_type, t.last_error_cause, t.last_error, \
          t.last_status_code, t.excused_by, t.counted_run, t.quarantined_at, t.quarantine_reason, \
-         t.quarantined_by_hand, t.retry_at, t.awaiting_poll) END{over}"
+         t.quarantined_manually, t.retry_at, t.awaiting_poll) END{over}"
     )
 });
 
@@ -32,7 +32,7 @@ static ALL: LazyLock<String> = LazyLock::new(|| {
          s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.ignore_robots, s.policy, s.duplicates, \
          {hex}s.secret{end}, s.version, s.created_at, s.updated_at, t.host_id, t.fence, t.next_poll_at, t.hold_until, \
          t.last_polled_at, t.last_success_at, {hex}t.etag{end}, {hex}t.last_modified{end}, t.body_hash, \
-         t.reader_version, t.hints, t.redirect, t.cursor, t.habit, t.habit_class, t.suspect, t.elsewhere, t.pages_suspect, \
+         t.reader_version, t.hints, t.redirect, t.cursor, t.adaptive_state, t.adaptive_class, t.suspect, t.relocation, t.pages_suspect, \
          t.pages_waiting, t.pages_failed, t.pages_given_up, h.name, h.slot"
     )
 });
@@ -60,7 +60,7 @@ pub(super) fn end_sources(query: &mut Query) {
 pub(super) fn sources(row: &Row) -> sqlx::Result<Vec<(i64, Source)>> {
     let text: Option<&str> = row.try_get(0)?;
     let lines = text.into_iter().flat_map(|text| text.split('\n'));
-    lines.map(|line| packed::source(line).map_err(|error| garbled("source", error))).collect()
+    lines.map(|line| source_json::source(line).map_err(|error| garbled("source", error))).collect()
 }
 
 /// The tables that a source is in.

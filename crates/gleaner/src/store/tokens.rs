@@ -13,7 +13,7 @@ const LONGEST_SEARCH: usize = 500;
 const MOST_PHRASES: usize = 20;
 
 /// The words of a text, with a space between them.
-pub(super) fn words(text: &str) -> String {
+pub(super) fn tokenize(text: &str) -> String {
     let mut words = String::with_capacity(text.len().min(4 * LONGEST_TEXT));
     let mut length = 0;
     for sign in text.chars().take(LONGEST_TEXT) {
@@ -51,7 +51,7 @@ pub(super) fn phrases(search: &str) -> Vec<String> {
         let quoted = place % 2 == 1;
         if quoted { vec![part] } else { part.split_whitespace().collect() }
     });
-    parts.map(words).filter(|phrase| !phrase.is_empty()).take(MOST_PHRASES).collect()
+    parts.map(tokenize).filter(|phrase| !phrase.is_empty()).take(MOST_PHRASES).collect()
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn texts_become_words() {
-        let check = |text: &str, expected: &str| assert_eq!(words(text), expected, "{text}");
+        let check = |text: &str, expected: &str| assert_eq!(tokenize(text), expected, "{text}");
         check("", "");
         check("Grüße, Welt! It's 3.14", "grüße welt it s 3 14");
         check("漢字とkana", "漢 字 と kana");

@@ -1,4 +1,4 @@
-//! Reads sources from the lines of JSON that `sql/packed.rs` selects.
+//! Reads sources from the lines of JSON that `sql/source_json.rs` selects.
 
 use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Elsewhere;
@@ -12,7 +12,7 @@ use gleaner_core::time::{Span, Time};
 use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{KeptHabit, Memory, Source, SourceSettings};
+use super::{AdaptiveState, Memory, Source, SourceSettings};
 use crate::hex;
 
 #[derive(Deserialize)]
@@ -54,7 +54,7 @@ struct Packed {
     redirect: Option<String>,
     cursor: Option<String>,
     habit: Option<String>,
-    habit_class: Option<u8>,
+    adaptive_class: Option<u8>,
     #[serde(deserialize_with = "suspected")]
     suspect: Option<Suspected>,
     #[serde(deserialize_with = "elsewhere")]
@@ -87,7 +87,7 @@ struct PackedHealth {
     quarantined_at: Option<i64>,
     quarantine_reason: Option<String>,
     #[serde(deserialize_with = "flag")]
-    quarantined_by_hand: bool,
+    quarantined_manually: bool,
     retry_at: Option<i64>,
     #[serde(deserialize_with = "flag")]
     awaiting_poll: bool,
@@ -180,8 +180,8 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
             hints,
             redirect: packed.redirect,
             cursor: packed.cursor,
-            habit: packed.habit.zip(packed.habit_class).and_then(|(habit, class)| {
-                Some(KeptHabit { habit: serde_json::from_str(&habit).ok()?, class })
+            habit: packed.habit.zip(packed.adaptive_class).and_then(|(habit, class)| {
+                Some(AdaptiveState { habit: serde_json::from_str(&habit).ok()?, class })
             }),
         },
         suspect: packed.suspect,
@@ -211,7 +211,7 @@ fn health<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Health>, D::Error
         at: Time::from_millis(at),
         reason: state.quarantine_reason.unwrap_or_default(),
         retry_at: time(state.retry_at),
-        by_hand: state.quarantined_by_hand,
+        by_hand: state.quarantined_manually,
     });
     let disabled = (!state.enabled).then_some(Disabled { reason: state.disabled_reason });
     let awaiting_poll = state.awaiting_poll;

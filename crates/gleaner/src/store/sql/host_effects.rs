@@ -14,28 +14,28 @@ use super::commit::insert_events;
 use super::redraw::release_sources;
 use super::state::{HEALTH, assignments, push_health};
 use super::{Tx, ms, pieces, sql, with_values};
-use crate::store::{Lease, NewEvent, Sequel};
+use crate::store::{HostEffects, Lease, NewEvent};
 
 /// Writes effects, each with the lease and time of its poll.
 pub(super) async fn write(
     tx: &mut Tx,
-    sequels: impl Iterator<Item = (Lease, Time, &Sequel)>,
+    host_effects: impl Iterator<Item = (Lease, Time, &HostEffects)>,
 ) -> sqlx::Result<()> {
-    for (lease, at, sequel) in sequels {
-        if let Some(memory) = &sequel.memory {
-            remember(tx, lease, memory, sequel.lift_hold).await?;
+    for (lease, at, host_effects) in host_effects {
+        if let Some(memory) = &host_effects.memory {
+            remember(tx, lease, memory, host_effects.lift_hold).await?;
         }
-        let excuse = sequel.excuse.as_ref();
-        if let (Some((source_id, since)), Some(excuse)) = (sequel.excused_since, excuse) {
+        let excuse = host_effects.excuse.as_ref();
+        if let (Some((source_id, since)), Some(excuse)) = (host_effects.excused_since, excuse) {
             mark_polls(tx, source_id, (since, at), excuse).await?;
         }
-        let mut taken_back: Vec<&TakenBack> = sequel.taken_back.iter().collect();
+        let mut taken_back: Vec<&TakenBack> = host_effects.taken_back.iter().collect();
         // In one order everywhere, so that two workers do not wait for each other.
         taken_back.sort_by_key(|taken| taken.asked.source);
         for (taken, excuse) in taken_back.into_iter().zip(excuse.into_iter().cycle()) {
             take_back(tx, taken, excuse, at).await?;
         }
-        if let Some(release) = &sequel.release {
+        if let Some(release) = &host_effects.release {
             release_sources(tx, lease.host_id, release, at).await?;
         }
     }

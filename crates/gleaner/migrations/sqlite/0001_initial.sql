@@ -43,12 +43,12 @@ CREATE TABLE hosts (
     lease_until BIGINT,
     fence       BIGINT  NOT NULL DEFAULT 0,
     hold_until  BIGINT,
-    free_at     BIGINT,
+    delay_until BIGINT,
     -- What is known of whose fault its failures are, and how far apart it wants to be asked, as JSON; none of a calm one.
     memory      TEXT,
     -- Its latest success, and of which source.
-    served_at   BIGINT,
-    served_id   BIGINT,
+    last_success_at        BIGINT,
+    last_success_source_id BIGINT,
     -- Its latest poll was answered within seconds; any other host may not take all places of a worker.
     quick       BOOLEAN NOT NULL DEFAULT FALSE,
     UNIQUE (name, slot)
@@ -105,7 +105,7 @@ CREATE TABLE source_state (
     counted_run          TEXT,
     quarantined_at       BIGINT,
     quarantine_reason    TEXT,
-    quarantined_by_hand  BOOLEAN NOT NULL,
+    quarantined_manually BOOLEAN NOT NULL,
     retry_at             BIGINT,
     hold_until           BIGINT,
     last_polled_at       BIGINT,
@@ -119,27 +119,27 @@ CREATE TABLE source_state (
     hints                TEXT,
     redirect             TEXT,
     cursor               TEXT,
-    -- Under the interval auto: what the source is wont to publish, as JSON, and which class of sources that makes it.
-    habit                TEXT,
-    habit_class          BIGINT,
-    quiet_poll_id        BIGINT,
+    -- Under the interval auto: what the source is known to publish, as JSON, and which class of sources that makes it.
+    adaptive_state       TEXT,
+    adaptive_class       BIGINT,
+    unchanged_poll_id    BIGINT,
     suspect              TEXT,
     -- Article pages by state, and how many of the latest failed in a row. What follows from that is kept apart from suspect,
     -- so that an index that can be read does not end it.
     pages_waiting        BIGINT  NOT NULL DEFAULT 0,
     pages_failed         BIGINT  NOT NULL DEFAULT 0,
     pages_given_up       BIGINT  NOT NULL DEFAULT 0,
-    pages_failed_run     BIGINT  NOT NULL DEFAULT 0,
+    pages_failed_in_a_row BIGINT  NOT NULL DEFAULT 0,
     pages_suspect        TEXT,
     -- Of a dead feed: when its site was looked at, and what that advertises, as JSON.
-    elsewhere            TEXT
+    relocation           TEXT
 );
 CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
 CREATE INDEX source_state_status ON source_state (status, source_id);
 -- Those that answer and yet seem to be wrong, which are few.
 CREATE INDEX source_state_suspect ON source_state (source_id) WHERE suspect IS NOT NULL OR pages_suspect IS NOT NULL;
 -- How many sources of each class share what the interval auto may ask.
-CREATE INDEX source_state_habit ON source_state (habit_class, status) WHERE habit_class IS NOT NULL;
+CREATE INDEX source_state_adaptive ON source_state (adaptive_class, status) WHERE adaptive_class IS NOT NULL;
 
 CREATE TABLE posts (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,

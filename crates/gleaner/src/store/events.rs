@@ -212,7 +212,7 @@ mod listed_kinds {
         for file in
             files(crates.join("gleaner/src")).into_iter().chain(files(crates.join("gleaner-core/src")))
         {
-            // Settings begin with `source.`, too; tests name what there is not.
+            // Settings begin with `source.`, too; tests name types that do not exist.
             let name = file.display().to_string();
             if name.contains("/config/") || name.contains("test") || !name.ends_with(".rs") {
                 continue;
@@ -229,7 +229,7 @@ mod listed_kinds {
                 let word = |c: char| c.is_ascii_lowercase() || c == '_' || c == '.';
                 let named =
                     areas.iter().any(|area| literal.len() > area.len() && literal.starts_with(area.as_str()));
-                // A test is sent to one webhook, by hand, and is no event.
+                // A manual test of one webhook is no event.
                 let is_other =
                     literal.ends_with(".js") || literal.ends_with(".html") || literal == "webhook.test";
                 if named && !is_other && literal.chars().all(word) && !EVENT_KINDS.contains(&literal) {

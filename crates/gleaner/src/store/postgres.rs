@@ -1,4 +1,4 @@
-//! PostgreSQL, for when one machine is not enough.
+//! Connects to PostgreSQL.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -20,13 +20,13 @@ pub(super) const MIGRATIONS: &[Migration] = migrations!("postgres");
 #[path = "sql/mod.rs"]
 mod sql;
 
-/// How long a connection is waited for.
+/// How long to wait for a free connection.
 const ACQUIRE: Duration = Duration::from_secs(30);
-/// How long a connection may take to say that it is there.
+/// The time limit of a test of a connection.
 const PING: Duration = Duration::from_secs(3);
 
-/// Whether a connection still leads somewhere. The pool asks the same, but waits for an answer for ever; and a connection
-/// that is being asked counts as one that is in use.
+/// Tests a connection. The pool can do the same, but without a time limit, and a connection that is being tested counts as in
+/// use.
 async fn answers(connection: &mut PgConnection) -> sqlx::Result<bool> {
     match tokio::time::timeout(PING, connection.ping()).await {
         Ok(answered) => answered.map(|()| true),
@@ -43,7 +43,7 @@ pub(super) async fn open(options: &Options) -> Result<sql::Sql> {
     let lock_timeout = format!("{}ms", options.lock_timeout.as_millis());
     let connect = connect
         .application_name("gleaner")
-        // A client that is gone without a word keeps its locks no longer than it would have waited itself.
+        // A client that has disappeared keeps its locks no longer than its own time limit.
         .options([
             ("lock_timeout", lock_timeout.as_str()),
             ("idle_in_transaction_session_timeout", time_limit.as_str()),

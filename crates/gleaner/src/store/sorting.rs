@@ -32,7 +32,7 @@ pub enum HostOrder {
     Name,
     /// How many of their sources are failing or quarantined; hosts without any are left out.
     Failing,
-    /// How many sources are asked from them; hosts without any are left out.
+    /// How many sources they have; hosts without any are left out.
     Sources,
     /// When they are due; hosts that never are, are left out.
     Due,

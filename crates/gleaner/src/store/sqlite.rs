@@ -24,12 +24,12 @@ pub(super) const MIGRATIONS: &[Migration] = migrations!("sqlite");
 #[path = "sql/mod.rs"]
 mod sql;
 
-/// The file beside a database that says that it was there, so that one which is gone is noticed and not begun anew.
+/// The file beside a database that records that it was created, so that a missing database is noticed and not created anew.
 pub(super) fn marker(database: &str) -> String {
     format!("{database}.initialized")
 }
 
-/// Refuses a database that was there before and is gone, or is empty.
+/// Refuses a database that existed before and is missing or empty.
 fn refuse_missing(path: &str) -> Result<()> {
     let (marker, there) = (marker(path), std::fs::metadata(path).is_ok_and(|file| file.len() > 0));
     if !there && Path::new(&marker).exists() {
@@ -38,8 +38,8 @@ fn refuse_missing(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes a new file one that nobody else reads; SQLite gives the files beside it the same rights. One that is there
-/// keeps what its owner gave it.
+/// Creates a file that only its owner can read; SQLite gives the files beside it the same rights. An existing one keeps its
+/// rights.
 fn keep_private(path: &str) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -76,7 +76,7 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
         .foreign_keys(true)
         .busy_timeout(options.lock_timeout)
         .pragma("cache_size", "-32000")
-        // Rows come from a thread of their own, which else waits every 50 rows until somebody has taken them.
+        // Rows come from the connection's own thread, which would otherwise wait after every 50 until they are taken.
         .row_buffer_size(2000)
         .statement_cache_capacity(256);
     if let Some(bytes) = options.max_bytes {
@@ -84,8 +84,7 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
     }
     let write = SqlitePoolOptions::new()
         .max_connections(1)
-        // A full disk undoes a transaction behind the driver's back, which then takes it for one that never ends. Such a
-        // connection is not used again.
+        // On a full disk SQLite rolls back by itself, which the driver does not notice. Such a connection is not used again.
         .after_release(|connection, _| Box::pin(std::future::ready(Ok(!connection.is_in_transaction()))))
         .connect_with(connect.clone())
         .await

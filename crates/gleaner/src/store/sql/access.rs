@@ -84,7 +84,7 @@ impl Access for Sql {
             key,
         );
         let row = self.execute_returning(query).await.map_err(|error| self.fail(error))?;
-        // It ended in between without an answer; whoever asks again is the first.
+        // It ended in between without a response; the next request is the first again.
         let Some(row) = row else { return Ok(Repeated::Running) };
         repeated(&row, request).map_err(|error| self.fail(error))
     }

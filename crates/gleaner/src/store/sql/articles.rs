@@ -128,8 +128,7 @@ async fn check(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<HashMap<i
     Ok(live)
 }
 
-/// Stores pages as posts of their sources, ties their entries to them and tells of them; returns the ids of those
-/// that are new.
+/// Stores pages as posts of their sources, links their entries to them and writes events; returns the ids of new posts.
 async fn store_posts(tx: &mut Tx, made: &[Made<'_>]) -> sqlx::Result<HashMap<Target, i64>> {
     let rows: Vec<PostRow<'_>> = made.iter().map(Made::row).collect();
     let ids = insert_posts(tx, &rows).await?;
@@ -209,8 +208,8 @@ struct Replacement<'a> {
     at: Time,
 }
 
-/// Gives posts the text of their pages, and tells of it; returns those that have another one than before. Where texts are
-/// unique, one that another post of the source has is not taken over.
+/// Replaces texts of posts by those of their pages, with events; returns the posts that changed. Where texts must be unique, one
+/// that another post of the source has is not used.
 async fn replace_texts(
     tx: &mut Tx,
     commits: &[ArticleCommit],

@@ -22,7 +22,7 @@ impl Audit for Sql {
     }
 }
 
-/// Adds a row in the transaction of what it tells.
+/// Adds a row in the transaction of the change that it records.
 pub(super) async fn append(tx: &mut Tx, entry: &NewAudit) -> sqlx::Result<()> {
     tx.execute(insert(entry)).await?;
     Ok(())

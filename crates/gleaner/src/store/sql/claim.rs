@@ -105,7 +105,7 @@ impl Work for Sql {
         for piece in id_pieces(ids) {
             let mut tx = self.begin().await?;
             let woken = wake_sources(&mut tx, piece, now).await;
-            // A host whose row somebody is writing is woken for itself, after that.
+            // Sources of hosts that another transaction is writing are woken one by one, after it.
             for id in self.end(tx, woken).await? {
                 match self.wake_source(id, now).await {
                     Err(StoreError::NotFound { .. }) => {}

@@ -554,7 +554,7 @@ fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
     query
 }
 
-/// Posts are told of in one row a poll, or several where there are very many.
+/// Writes events; posts of a poll share one, or one for each hundred.
 async fn store_events(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
     let mut rows: Vec<(NewEvent, Time)> = Vec::new();
     for live in live {
@@ -645,8 +645,8 @@ async fn update_states(tx: &mut Tx, mut query: Query, columns: &str) -> sqlx::Re
     Ok(())
 }
 
-/// Follows sources that have moved for good, and tells of it. Where their collection has the new URL already they stay;
-/// that is kept, and told once. Rare, so one by one.
+/// Changes the URL of sources that have moved permanently, with an event. If their collection has the new URL already they
+/// stay, with one event. Rare, so one by one.
 async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
     for commit in live.iter().map(|live| live.commit) {
         let Some(moved) = &commit.moved else { continue };

@@ -14,7 +14,7 @@ use super::super::{BEGIN, Db, EXPLAIN, PLAN_COLUMN, Row};
 use super::{Arguments, Query};
 use crate::store::{Result, StoreError};
 
-/// How many times the usual limit a statement or transaction may take.
+/// The time limit of a transaction, in multiples of the usual one.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Limit {
     Usual = 1,

@@ -260,7 +260,7 @@ impl Sql {
     }
 }
 
-/// Makes an article, unless one of its posts is missing: that one is told.
+/// Creates an article, or returns the first of its posts that is missing.
 async fn create_article(
     tx: &mut Tx,
     article: &NewArticle,

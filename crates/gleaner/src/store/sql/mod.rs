@@ -55,14 +55,13 @@ macro_rules! sql {
 }
 use sql;
 
-/// Adds the value of the next parameter. One that cannot be encoded is missing, which the database refuses.
+/// Adds the value of the next parameter. Panics, as [`Query::push_bind`] does, where it cannot be encoded; numbers, texts and
+/// bytes always can.
 fn bind<'v, T>(arguments: &mut Arguments, value: T)
 where
     T: sqlx::Encode<'v, Db> + sqlx::Type<Db> + 'v,
 {
-    if let Err(error) = arguments.add(value) {
-        tracing::error!(%error, "a value cannot be encoded");
-    }
+    arguments.add(value).expect("numbers, texts and bytes can be encoded");
 }
 
 /// How many rows one statement takes: few sizes, so that statements are prepared once, and close enough that any

@@ -124,7 +124,14 @@ impl Sql {
 async fn correct_hosts(tx: &mut Tx, spread: &Spread) -> sqlx::Result<Vec<i64>> {
     let (now, ahead) = (ms(spread.now), ms(spread.now + spread.lease));
     let longest = ms(spread.now + spread.longest);
+    // Pages before hosts, as commits of pages lock them.
     let statements = [
+        sql!(
+            "UPDATE article_work SET next_try_at = $1 \
+             WHERE (created_at > $2 OR failed_at > $2) AND next_try_at > $1 RETURNING host_id",
+            now,
+            ahead,
+        ),
         sql!(
             "UPDATE hosts SET lease_owner = NULL, lease_until = NULL, fence = fence + 1 \
              WHERE lease_until > $1 RETURNING id",
@@ -132,12 +139,6 @@ async fn correct_hosts(tx: &mut Tx, spread: &Spread) -> sqlx::Result<Vec<i64>> {
         ),
         sql!("UPDATE hosts SET hold_until = NULL WHERE hold_until > $1 RETURNING id", longest),
         sql!("UPDATE hosts SET delay_until = NULL WHERE delay_until > $1 RETURNING id", longest),
-        sql!(
-            "UPDATE article_work SET next_try_at = $1 \
-             WHERE (created_at > $2 OR failed_at > $2) AND next_try_at > $1 RETURNING host_id",
-            now,
-            ahead,
-        ),
     ];
     let mut hosts = Vec::new();
     for statement in statements {

@@ -15,9 +15,9 @@ use crate::store::{
     Result, Seek, Sorted, SourceFilter, SourceOrder, Spread, Turn, Visibility,
 };
 
-/// Where clean-up of the history goes on, in `meta`.
+/// The id up to which the poll history was swept, in `meta`.
 const POLLS_SWEPT: &str = "polls_swept_to";
-/// What whoever cleans up has locked, in `meta`.
+/// The row of `meta` that a worker locks while it cleans up.
 const CLEANING: &str = "cleaning";
 
 #[async_trait]

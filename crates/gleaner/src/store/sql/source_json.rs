@@ -1,9 +1,8 @@
 //! Selects sources as lines of JSON.
 //!
 //! A source has fifty columns, and each costs more to hand over than to read: a copy, a lock, a look-up by name; and
-//! each row wakes whoever waits for it. Lines of JSON cost a third, and wake once. What is usually not there, the state
-//! of a source that fails, is absent where all is well. Bytes stand in hexadecimal. Absent on purpose: an order, which
-//! an aggregate does not promise.
+//! each row wakes the waiting task. Lines of JSON cost a third, and wake it once. The state of failing sources is null for
+//! healthy ones. Bytes are hexadecimal. The lines have no order, which an aggregate does not promise.
 
 use std::sync::LazyLock;
 

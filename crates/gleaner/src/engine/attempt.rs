@@ -28,7 +28,7 @@ use super::sight::Before;
 use super::{Inner, auto, credential, x};
 use crate::fetch::{Request, Response, Validators};
 use crate::read::{self, Document, Lack, Page, Rules};
-use crate::store::{Memory, Move, Source, StoreError};
+use crate::store::{Memory, Source, SourceMove, StoreError};
 use crate::vault::Vault;
 
 /// Makes a document of a page, or says why it is none. Runs off the async threads, except on small feeds.
@@ -58,7 +58,7 @@ pub(super) struct Attempt {
     /// What to remember of the server; none: what it was.
     pub(super) memory: Option<Memory>,
     /// Where the source has moved for good.
-    pub(super) moved: Option<Move>,
+    pub(super) moved: Option<SourceMove>,
     /// Where it is redirected for good, but not moved to, since it has credentials.
     pub(super) proposed_move: Option<String>,
     /// Whether something seems to be wrong with what came.
@@ -457,7 +457,7 @@ fn moved(
     memory: &Memory,
     now: Time,
     shares_posts: bool,
-) -> (Option<Move>, Option<String>) {
+) -> (Option<SourceMove>, Option<String>) {
     let Some(redirect) = observed_redirect(memory) else { return (None, None) };
     let settings = &source.settings;
     match redirect::decide(&settings.url, &redirect, settings.secret.is_some(), shares_posts, now) {
@@ -465,7 +465,7 @@ fn moved(
         Step::Propose => (None, Some(redirect.to)),
         Step::Move(reason) => {
             let url = redirect.to.clone();
-            let moved = Move {
+            let moved = SourceMove {
                 canonical_url: link::canonical(&url),
                 host: host_key(&inner.cx.config, settings.kind, &url),
                 url,

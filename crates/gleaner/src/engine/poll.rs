@@ -20,7 +20,9 @@ use super::{Context, Inner, Place, article, elsewhere, judged};
 use crate::config::registrable;
 use crate::log::Shown;
 use crate::metrics::add;
-use crate::store::{Commit, CommitOutcome, Lease, Move, NewEvent, PollRecord, Release, Source, StoreError};
+use crate::store::{
+    Commit, CommitOutcome, Lease, NewEvent, PollRecord, Release, Source, SourceMove, StoreError,
+};
 
 /// A source's turn, among what is due of its host.
 #[derive(Clone, Copy)]
@@ -180,7 +182,7 @@ pub(super) async fn poll(
 }
 
 /// Logs whether a source that was to move did, which its collection may have refused.
-async fn log_move(inner: &Inner, source: &Source, moved: &Move) {
+async fn log_move(inner: &Inner, source: &Source, moved: &SourceMove) {
     let (from, to) = (Shown(&moved.from), Shown(&moved.url));
     match inner.cx.store.source(source.id).await {
         Ok(now) if now.settings.url == moved.url => {

@@ -7,7 +7,7 @@ use gleaner_core::time::{Span, Time};
 
 use super::{By, Poll, PollPages, Scope, ServiceError, Source};
 use crate::engine;
-use crate::store::{EventFilter, KindPattern, Seek};
+use crate::store::{EventCursor, EventFilter, KindPattern};
 
 /// How many rows of the history are told.
 const EVIDENCE: u32 = 10;
@@ -54,7 +54,7 @@ impl By<'_> {
             visibility: self.actor.visibility(),
         };
         let mut told = told;
-        for event in self.store.list_events(&filter, Seek::Before(i64::MAX), 1).await? {
+        for event in self.store.list_events(&filter, EventCursor::Before(i64::MAX), 1).await? {
             let payload: serde_json::Value = serde_json::from_str(&event.event.payload).unwrap_or_default();
             let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
             told = told.moved(event.created_at, &text("from"), &text("to"), &text("reason"));

@@ -61,10 +61,10 @@ use tokio::sync::{Notify, Semaphore};
 pub use crate::engine::{PollEnd, SourceReport, Told, ToldSource, observed_redirect};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, Host, HostOrder, Key,
-    NewArticle, NewAudit, NewEvent, Place, PolicyFilter, Poll, PollPages, Post, PostFilter, Repeated, Sorted,
-    Source, SourceFilter, SourceName, SourceOrder, StoreError, Stream, Token, TokenKind, Turn, User,
-    WaitingPage, Webhook, Worker,
+    Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, Host, HostOrder,
+    IdempotencyState, NewArticle, NewAudit, NewEvent, PagePosition, PolicyFilter, Poll, PollPages, Post,
+    PostFilter, SortKey, SortOrder, SortPosition, Source, SourceFilter, SourceName, SourceOrder, StoreError,
+    Stream, Token, TokenKind, User, WaitingPage, Webhook, Worker,
 };
 pub use access::{Granted, LoggedIn, Login};
 pub use actor::{Actor, Scope};
@@ -126,7 +126,7 @@ pub struct Service {
     poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
     counted: Counted,
-    held: health::Kept<Vec<crate::store::Held>>,
+    held: health::Kept<Vec<crate::store::HeldSources>>,
     any_private: visibility::AnyPrivate,
     failed_logins: audit::FailedLogins,
     jobs: import_jobs::Jobs,

@@ -20,14 +20,14 @@ pub trait Events: Send + Sync {
 
     /// Lists numbered events after that number.
     async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>> {
-        self.list_events(&EventFilter::default(), Seek::After(after_seq), limit).await
+        self.list_events(&EventFilter::default(), EventCursor::After(after_seq), limit).await
     }
 
     /// Lists numbered events that match a filter.
-    async fn list_events(&self, filter: &EventFilter, from: Seek, limit: u32) -> Result<Vec<Event>>;
+    async fn list_events(&self, filter: &EventFilter, from: EventCursor, limit: u32) -> Result<Vec<Event>>;
 
     /// Returns the range of numbers that are kept.
-    async fn kept_events(&self) -> Result<Kept>;
+    async fn kept_events(&self) -> Result<EventRange>;
 
     /// Returns the fields of posts that events report; deleted posts are left out.
     async fn post_heads(&self, ids: &[i64]) -> Result<HashMap<i64, PostHead>>;
@@ -41,7 +41,7 @@ pub trait Events: Send + Sync {
 
 /// Where to read events from, and which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seek {
+pub enum EventCursor {
     /// After this number, the oldest first.
     After(i64),
     /// Before this number, the newest first.
@@ -134,7 +134,7 @@ impl KindPattern {
 
 /// The range of event numbers that are kept; empty where `first > last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct EventRange {
     /// The oldest event that is still there.
     pub first: i64,
     /// The latest number that was given.

@@ -147,10 +147,10 @@ pub trait Sources: Send + Sync {
     async fn sources_sorted(
         &self,
         filter: &SourceFilter,
-        order: Sorted<SourceOrder>,
-        turn: &Turn,
+        order: SortOrder<SourceOrder>,
+        turn: &PagePosition,
         limit: u32,
-    ) -> Result<Vec<(Place, Source)>>;
+    ) -> Result<Vec<(SortPosition, Source)>>;
 
     /// Sources with this canonical URL in any collection, as `(source, collection)`, by id.
     async fn sources_at(&self, canonical_url: &str) -> Result<Vec<(i64, i64)>>;
@@ -185,10 +185,10 @@ pub trait Sources: Send + Sync {
         &self,
         visibility: &Visibility,
         text: Option<&str>,
-        order: Sorted<HostOrder>,
-        turn: &Turn,
+        order: SortOrder<HostOrder>,
+        turn: &PagePosition,
         limit: u32,
-    ) -> Result<Vec<(Place, Host)>>;
+    ) -> Result<Vec<(SortPosition, Host)>>;
 
     /// Counts sources with an adaptive interval by class.
     async fn adaptive_classes(&self) -> Result<Vec<(u8, u64)>>;
@@ -197,7 +197,7 @@ pub trait Sources: Send + Sync {
     async fn policy_uses(&self, visibility: &Visibility) -> Result<Vec<(Option<String>, u64)>>;
 
     /// Counts sources that are failing, quarantined or disabled by a rule, by policy, error kind and status.
-    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<Held>>;
+    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<HeldSources>>;
 }
 
 /// Posts, articles and the poll history.
@@ -330,7 +330,13 @@ pub trait Access: Send + Sync {
     async fn delete_token(&self, id: i64) -> Result<bool>;
 
     /// Begins a request with an idempotency key.
-    async fn begin_request(&self, user_id: i64, key: &str, request: &[u8], now: Time) -> Result<Repeated>;
+    async fn begin_request(
+        &self,
+        user_id: i64,
+        key: &str,
+        request: &[u8],
+        now: Time,
+    ) -> Result<IdempotencyState>;
 
     /// Stores the response to such a request; none: it was not carried out, and may be tried again.
     async fn end_request(&self, user_id: i64, key: &str, answer: Option<(u16, &[u8])>) -> Result<()>;

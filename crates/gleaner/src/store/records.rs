@@ -59,7 +59,7 @@ pub struct Host {
 
 /// Number of sources that a rule of a policy keeps failing, quarantined or disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldSources {
     /// The policy that they name; none: the default one.
     pub policy: Option<String>,
     /// The name of the kind of their last failure.
@@ -208,7 +208,7 @@ pub struct Token {
 
 /// The state of a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Repeated {
+pub enum IdempotencyState {
     /// The first with its key: it is to be carried out.
     First,
     /// The first one is still running.

@@ -1,9 +1,9 @@
-//! Sorted lists, page by page. A page begins after a place in the order, not after a number of rows: each page costs the
+//! SortOrder lists, page by page. A page begins after a place in the order, not after a number of rows: each page costs the
 //! same, and stays correct when rows are added or deleted.
 
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sorted<O> {
+pub struct SortOrder<O> {
     /// The column.
     pub by: O,
     /// Largest first.
@@ -40,7 +40,7 @@ pub enum HostOrder {
 
 /// The value that a row is sorted by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
+pub enum SortKey {
     /// A time, a count or an id.
     Number(i64),
     /// An address or a name.
@@ -49,20 +49,20 @@ pub enum Key {
 
 /// A place in a sorted list: the value that a row is sorted by, and its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SortPosition {
     /// The value that the row is sorted by.
-    pub key: Key,
+    pub key: SortKey,
     pub id: i64,
 }
 
 /// Which page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Turn {
+pub enum PagePosition {
     /// The first.
     #[default]
     First,
     /// The one after this place.
-    After(Place),
+    After(SortPosition),
     /// The one before it.
-    Before(Place),
+    Before(SortPosition),
 }

@@ -30,7 +30,7 @@ pub trait Webhooks: Send + Sync {
 
     /// Records deliveries, the webhook's progress and events about it in one transaction; returns whether the lease was still
     /// ours, else nothing is written.
-    async fn record_sent(&self, sent: &Sent) -> Result<bool>;
+    async fn record_deliveries(&self, sent: &WebhookReport) -> Result<bool>;
 
     /// Records a delivery without an event; returns its id.
     async fn add_delivery(&self, delivery: &Delivery) -> Result<i64>;
@@ -141,7 +141,7 @@ pub struct Delivery {
 
 /// Deliveries to a webhook under a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
+pub struct WebhookReport {
     pub webhook_id: i64,
     pub owner: String,
     /// When it ended.

@@ -145,7 +145,7 @@ pub struct Commit {
     /// What to remember of the server; none: no change.
     pub memory: Option<Memory>,
     /// Where the source has moved for good.
-    pub moved: Option<Move>,
+    pub moved: Option<SourceMove>,
     /// A suspicion that begins or ends.
     pub suspect: Option<suspect::Change>,
     /// A change of what is known about the new address of a dead feed.
@@ -183,7 +183,7 @@ pub enum RelocationChange {
 
 /// A source's new address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
+pub struct SourceMove {
     pub url: String,
     /// See [`super::NewSource::canonical_url`].
     pub canonical_url: String,

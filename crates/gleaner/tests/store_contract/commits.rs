@@ -366,7 +366,7 @@ async fn an_edit_during_a_poll_wins(db: Database) {
 
 async fn a_source_that_moved_is_polled_at_its_new_host(db: Database) {
     let ids = add(&db, &[feed("a.example", "feed")]).await;
-    let to = |host: &str| Move {
+    let to = |host: &str| SourceMove {
         url: format!("https://{host}/feed"),
         canonical_url: format!("https://{host}/feed"),
         host: HostKey { name: host.into(), slot: 0 },

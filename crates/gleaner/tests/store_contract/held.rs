@@ -30,7 +30,7 @@ async fn whom_rules_hold_is_counted_and_listed(db: Database) {
     let d = failing(&db, "d", Some("gone"), ErrorKind::NotFound, false).await;
     let mut held = db.store.held_by_rules(&Visibility::default()).await.unwrap();
     held.sort_by_key(|row| row.policy.clone());
-    let row = |policy: Option<&str>, kind: &str, status, sources| Held {
+    let row = |policy: Option<&str>, kind: &str, status, sources| HeldSources {
         policy: policy.map(str::to_owned),
         kind: kind.to_owned(),
         status,

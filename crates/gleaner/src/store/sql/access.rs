@@ -6,7 +6,7 @@ use sqlx::Row as _;
 
 use super::super::Row;
 use super::{Sql, garbled, ms, opt_time, sql, time};
-use crate::store::{Access, NewToken, Repeated, Result, Token, TokenKind, User};
+use crate::store::{Access, IdempotencyState, NewToken, Result, Token, TokenKind, User};
 
 const TOKEN: &str =
     "t.id, t.user_id, t.name, t.key, t.scopes, t.collections, t.created_at, t.expires_at, t.last_used_at";
@@ -66,7 +66,13 @@ impl Access for Sql {
         Ok(self.run(sql!("DELETE FROM tokens WHERE id = $1", id)).await? > 0)
     }
 
-    async fn begin_request(&self, user_id: i64, key: &str, request: &[u8], now: Time) -> Result<Repeated> {
+    async fn begin_request(
+        &self,
+        user_id: i64,
+        key: &str,
+        request: &[u8],
+        now: Time,
+    ) -> Result<IdempotencyState> {
         let statement = sql!(
             "INSERT INTO idempotency (user_id, key, request, created_at) VALUES ($1, $2, $3, $4)
              ON CONFLICT (user_id, key) DO NOTHING",
@@ -76,7 +82,7 @@ impl Access for Sql {
             ms(now),
         );
         if self.run(statement).await? > 0 {
-            return Ok(Repeated::First);
+            return Ok(IdempotencyState::First);
         }
         let query = sql!(
             "SELECT request, status, body FROM idempotency WHERE user_id = $1 AND key = $2",
@@ -85,7 +91,7 @@ impl Access for Sql {
         );
         let row = self.execute_returning(query).await.map_err(|error| self.fail(error))?;
         // It ended in between without a response; the next request is the first again.
-        let Some(row) = row else { return Ok(Repeated::Running) };
+        let Some(row) = row else { return Ok(IdempotencyState::Running) };
         repeated(&row, request).map_err(|error| self.fail(error))
     }
 
@@ -128,15 +134,15 @@ fn token(row: &Row, kind: TokenKind) -> sqlx::Result<Token> {
     })
 }
 
-fn repeated(row: &Row, request: &[u8]) -> sqlx::Result<Repeated> {
+fn repeated(row: &Row, request: &[u8]) -> sqlx::Result<IdempotencyState> {
     if row.try_get::<&[u8], _>("request")? != request {
-        return Ok(Repeated::Other);
+        return Ok(IdempotencyState::Other);
     }
     Ok(match row.try_get::<Option<i64>, _>("status")?.and_then(|status| u16::try_from(status).ok()) {
-        Some(status) => Repeated::Answered {
+        Some(status) => IdempotencyState::Answered {
             status,
             body: row.try_get::<Option<Vec<u8>>, _>("body")?.unwrap_or_default(),
         },
-        None => Repeated::Running,
+        None => IdempotencyState::Running,
     })
 }

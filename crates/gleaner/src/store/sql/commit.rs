@@ -22,7 +22,7 @@ use super::pages::{CountChange, PollChange, count_polls, count_sources, state_of
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
 use super::{Query, Tx, ms, opt_ms, pieces, sql, suspicion, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{Activity, Commit, CommitOutcome, Move, NewArticleWork, NewEvent, WorkPurpose};
+use crate::store::{Activity, Commit, CommitOutcome, NewArticleWork, NewEvent, SourceMove, WorkPurpose};
 
 /// A commit that will be written, with the ids it gets.
 struct Live<'a> {
@@ -677,7 +677,7 @@ async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
 }
 
 /// Keeps which source of the collection has the new URL.
-async fn refuse_move(tx: &mut Tx, commit: &Commit, moved: &Move) -> sqlx::Result<()> {
+async fn refuse_move(tx: &mut Tx, commit: &Commit, moved: &SourceMove) -> sqlx::Result<()> {
     let query = sql!(
         "SELECT o.id FROM sources s JOIN sources o ON o.collection_id = s.collection_id AND o.id <> s.id
          WHERE s.id = $1 AND o.canonical_url = $2",

@@ -13,7 +13,8 @@ use super::retention::set_meta;
 use super::visibility::push_visible_event;
 use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_time, push_ids, sql, time};
 use crate::store::{
-    Event, EventFilter, Events, Kept, KindPattern, NewEvent, Post, PostHead, Result, Seek, SourceName,
+    Event, EventCursor, EventFilter, EventRange, Events, KindPattern, NewEvent, Post, PostHead, Result,
+    SourceName,
 };
 
 /// Whatever is no news of posts has an index of its own; the words are those of the index.
@@ -39,20 +40,20 @@ impl Events for Sql {
         self.end(tx, numbered).await
     }
 
-    async fn list_events(&self, filter: &EventFilter, from: Seek, limit: u32) -> Result<Vec<Event>> {
+    async fn list_events(&self, filter: &EventFilter, from: EventCursor, limit: u32) -> Result<Vec<Event>> {
         self.all(list(filter, from, limit), event).await
     }
 
-    async fn kept_events(&self) -> Result<Kept> {
+    async fn kept_events(&self) -> Result<EventRange> {
         let query =
             sql!("SELECT value, (SELECT MIN(seq) FROM outbox) AS first FROM meta WHERE name = 'last_seq'");
         let kept = |row: &Row| {
             let last: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled("last_seq", error))?;
             let first = row.try_get::<Option<i64>, _>(1)?.unwrap_or(last.saturating_add(1));
-            Ok(Kept { first, last })
+            Ok(EventRange { first, last })
         };
         let kept = self.all(query, kept).await?.pop();
-        Ok(kept.unwrap_or(Kept { first: 1, last: 0 }))
+        Ok(kept.unwrap_or(EventRange { first: 1, last: 0 }))
     }
 
     async fn post_heads(&self, ids: &[i64]) -> Result<HashMap<i64, PostHead>> {
@@ -98,11 +99,11 @@ impl Events for Sql {
 }
 
 /// The query that lists events.
-pub(super) fn list(filter: &EventFilter, from: Seek, limit: u32) -> Query {
+pub(super) fn list(filter: &EventFilter, from: EventCursor, limit: u32) -> Query {
     let mut query = Query::new("SELECT id, seq, kind, source_id, payload, created_at FROM outbox WHERE seq ");
     match from {
-        Seek::After(seq) => query.push("> ").push_bind(seq),
-        Seek::Before(seq) => query.push("< ").push_bind(seq),
+        EventCursor::After(seq) => query.push("> ").push_bind(seq),
+        EventCursor::Before(seq) => query.push("< ").push_bind(seq),
     };
     if let Some(source_id) = filter.source_id {
         query.push(" AND source_id = ").push_bind(source_id);
@@ -131,7 +132,7 @@ pub(super) fn list(filter: &EventFilter, from: Seek, limit: u32) -> Query {
         }
         query.push(")");
     }
-    let order = if matches!(from, Seek::After(_)) { "" } else { " DESC" };
+    let order = if matches!(from, EventCursor::After(_)) { "" } else { " DESC" };
     query.push(format!(" ORDER BY seq{order} LIMIT ")).push(i64::from(limit));
     query
 }

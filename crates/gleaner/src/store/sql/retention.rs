@@ -11,8 +11,8 @@ use super::source_json::select_sources;
 use super::webhooks::trim_deliveries;
 use super::{Limit, Query, Sql, Statement, Tx, id_pieces, ms, push_ids, sorting, sql};
 use crate::store::{
-    ClaimRequest, ClaimScope, Cleanup, CleanupCounts, EventFilter, HostOrder, Key, Maintenance, Place,
-    Result, Seek, Sorted, SourceFilter, SourceOrder, Spread, Turn, Visibility,
+    ClaimRequest, ClaimScope, Cleanup, CleanupCounts, EventCursor, EventFilter, HostOrder, Maintenance,
+    PagePosition, Result, SortKey, SortOrder, SortPosition, SourceFilter, SourceOrder, Spread, Visibility,
 };
 
 /// The id up to which the poll history was swept, in `meta`.
@@ -83,12 +83,12 @@ fn hot_queries() -> Vec<(&'static str, Statement)> {
         SourceFilter { status: Some(gleaner_core::health::Status::Failing), ..SourceFilter::default() };
     let suspect = SourceFilter { suspect: true, ..SourceFilter::default() };
     let (address, name) = (
-        Sorted { by: SourceOrder::Address, descending: false },
-        Sorted { by: HostOrder::Name, descending: false },
+        SortOrder { by: SourceOrder::Address, descending: false },
+        SortOrder { by: HostOrder::Name, descending: false },
     );
-    let newest = Sorted { by: SourceOrder::Added, descending: true };
-    let text = Turn::After(Place { key: Key::Text("https://b".to_owned()), id: 1000 });
-    let number = Turn::After(Place { key: Key::Number(1000), id: 1000 });
+    let newest = SortOrder { by: SourceOrder::Added, descending: true };
+    let text = PagePosition::After(SortPosition { key: SortKey::Text("https://b".to_owned()), id: 1000 });
+    let number = PagePosition::After(SortPosition { key: SortKey::Number(1000), id: 1000 });
     let visibility = Visibility { user_id: Some(1), only: None };
     let visible = SourceFilter { visibility: visibility.clone(), ..SourceFilter::default() };
     let seen = EventFilter { visibility, ..EventFilter::default() };
@@ -111,7 +111,7 @@ fn hot_queries() -> Vec<(&'static str, Statement)> {
         ("list failing sources", super::sources::list(select_sources(), &failing, Some(1000), 50).into()),
         ("list suspect sources", super::sources::list(select_sources(), &suspect, Some(1000), 50).into()),
         ("count suspect sources", sorting::count(&suspect, 1000).into()),
-        ("list a source's events", super::events::list(&of_source, Seek::Before(1000), 50).into()),
+        ("list a source's events", super::events::list(&of_source, EventCursor::Before(1000), 50).into()),
         ("list sources by address", sorting::sources(&all, address, &text, 50).into()),
         ("list feeds by address", sorting::sources(&kind, address, &text, 50).into()),
         ("list failing sources by address", sorting::sources(&failing, address, &text, 50).into()),
@@ -121,7 +121,7 @@ fn hot_queries() -> Vec<(&'static str, Statement)> {
         ("list hosts by name", sorting::hosts(&Visibility::default(), None, name, &text, 50).into()),
         ("list visible sources", super::sources::list(select_sources(), &visible, Some(1000), 50).into()),
         ("list visible sources by address", sorting::sources(&visible, address, &text, 50).into()),
-        ("list visible events", super::events::list(&seen, Seek::Before(1000), 50).into()),
+        ("list visible events", super::events::list(&seen, EventCursor::Before(1000), 50).into()),
     ]
 }
 

@@ -11,10 +11,17 @@ use super::super::Row;
 use super::Query;
 use super::sources::{pattern, push_filter};
 use super::visibility::{push_visible, push_visible_host};
-use crate::store::{HostOrder, Key, Place, Sorted, SourceFilter, SourceOrder, Turn, Visibility};
+use crate::store::{
+    HostOrder, PagePosition, SortKey, SortOrder, SortPosition, SourceFilter, SourceOrder, Visibility,
+};
 
 /// The query for a page of sources.
-pub(super) fn sources(filter: &SourceFilter, order: Sorted<SourceOrder>, turn: &Turn, limit: u32) -> Query {
+pub(super) fn sources(
+    filter: &SourceFilter,
+    order: SortOrder<SourceOrder>,
+    turn: &PagePosition,
+    limit: u32,
+) -> Query {
     let few = is_few(filter);
     let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
     let key = match order.by {
@@ -76,8 +83,8 @@ fn is_few(filter: &SourceFilter) -> bool {
 pub(super) fn hosts(
     visibility: &Visibility,
     text: Option<&str>,
-    order: Sorted<HostOrder>,
-    turn: &Turn,
+    order: SortOrder<HostOrder>,
+    turn: &PagePosition,
     limit: u32,
 ) -> Query {
     let key = match order.by {
@@ -113,11 +120,11 @@ pub(super) fn hosts(
 }
 
 /// Which page, and its order. A page before a place is read from there backwards.
-fn push_turn(query: &mut Query, key: &str, id: &str, descending: bool, turn: &Turn, limit: u32) {
+fn push_turn(query: &mut Query, key: &str, id: &str, descending: bool, turn: &PagePosition, limit: u32) {
     let (place, backwards) = match turn {
-        Turn::First => (None, false),
-        Turn::After(place) => (Some(place), false),
-        Turn::Before(place) => (Some(place), true),
+        PagePosition::First => (None, false),
+        PagePosition::After(place) => (Some(place), false),
+        PagePosition::Before(place) => (Some(place), true),
     };
     let falling = descending != backwards;
     let (beyond, way) = if falling { ("<", "DESC") } else { (">", "ASC") };
@@ -133,18 +140,18 @@ fn push_turn(query: &mut Query, key: &str, id: &str, descending: bool, turn: &Tu
     query.push(format!(" ORDER BY {order} LIMIT {limit}"));
 }
 
-fn push_key(query: &mut Query, key: &Key) {
+fn push_key(query: &mut Query, key: &SortKey) {
     match key {
-        Key::Number(number) => query.push_bind(*number),
-        Key::Text(text) => query.push_bind(text.clone()),
+        SortKey::Number(number) => query.push_bind(*number),
+        SortKey::Text(text) => query.push_bind(text.clone()),
     };
 }
 
 /// A place from a row of such a query.
-pub(super) fn place(row: &Row) -> sqlx::Result<Place> {
+pub(super) fn place(row: &Row) -> sqlx::Result<SortPosition> {
     let key = match row.try_get::<i64, _>(1) {
-        Ok(number) => Key::Number(number),
-        Err(_) => Key::Text(row.try_get(1)?),
+        Ok(number) => SortKey::Number(number),
+        Err(_) => SortKey::Text(row.try_get(1)?),
     };
-    Ok(Place { key, id: row.try_get(0)? })
+    Ok(SortPosition { key, id: row.try_get(0)? })
 }

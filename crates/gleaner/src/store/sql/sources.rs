@@ -17,8 +17,9 @@ use super::state::{HEALTH, assignments, push_health};
 use super::visibility::push_visible;
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, sorting, with_values};
 use crate::store::{
-    Created, Held, Host, HostKey, HostOrder, NewSource, Place, PolicyFilter, Result, Sorted, Source,
-    SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn, Visibility,
+    Created, HeldSources, Host, HostKey, HostOrder, NewSource, PagePosition, PolicyFilter, Result, SortOrder,
+    SortPosition, Source, SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError,
+    Visibility,
 };
 
 /// Policies, kinds and statuses are few; names that config no longer has could be many.
@@ -72,10 +73,10 @@ impl Sources for Sql {
     async fn sources_sorted(
         &self,
         filter: &SourceFilter,
-        order: Sorted<SourceOrder>,
-        turn: &Turn,
+        order: SortOrder<SourceOrder>,
+        turn: &PagePosition,
         limit: u32,
-    ) -> Result<Vec<(Place, Source)>> {
+    ) -> Result<Vec<(SortPosition, Source)>> {
         let places = self.places(sorting::sources(filter, order, turn, limit), turn).await?;
         let mut found = HashMap::with_capacity(places.len());
         for piece in id_pieces(&places.iter().map(|place| place.id).collect::<Vec<_>>()) {
@@ -86,7 +87,7 @@ impl Sources for Sql {
             found.extend(self.read_sources(query).await?.into_iter().map(|source| (source.id, source)));
         }
         // One that was deleted in between is left out.
-        let with = |place: Place| found.remove(&place.id).map(|source| (place, source));
+        let with = |place: SortPosition| found.remove(&place.id).map(|source| (place, source));
         Ok(places.into_iter().filter_map(with).collect())
     }
 
@@ -157,17 +158,17 @@ impl Sources for Sql {
         &self,
         visibility: &Visibility,
         text: Option<&str>,
-        order: Sorted<HostOrder>,
-        turn: &Turn,
+        order: SortOrder<HostOrder>,
+        turn: &PagePosition,
         limit: u32,
-    ) -> Result<Vec<(Place, Host)>> {
+    ) -> Result<Vec<(SortPosition, Host)>> {
         let places = self.places(sorting::hosts(visibility, text, order, turn, limit), turn).await?;
         let mut found = HashMap::with_capacity(places.len());
         for piece in id_pieces(&places.iter().map(|place| place.id).collect::<Vec<_>>()) {
             let read = self.all(super::hosts::by_ids(visibility, piece), super::hosts::host).await?;
             found.extend(read.into_iter().map(|host| (host.id, host)));
         }
-        let with = |place: Place| found.remove(&place.id).map(|host| (place, host));
+        let with = |place: SortPosition| found.remove(&place.id).map(|host| (place, host));
         Ok(places.into_iter().filter_map(with).collect())
     }
 
@@ -200,7 +201,7 @@ impl Sources for Sql {
             .await
     }
 
-    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<Held>> {
+    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<HeldSources>> {
         let mut query = Query::new(
             "SELECT s.policy, t.last_error_type, t.status, COUNT(*) \
              FROM source_state t JOIN sources s ON s.id = t.source_id \
@@ -224,12 +225,12 @@ fn push_visible_state(query: &mut Query, visibility: &Visibility) {
     }
 }
 
-fn held(row: &Row) -> sqlx::Result<Option<Held>> {
+fn held(row: &Row) -> sqlx::Result<Option<HeldSources>> {
     let status: String = row.try_get(2)?;
     let status = Status::ALL.into_iter().find(|one| one.name() == status);
     let (policy, kind) = (row.try_get(0)?, row.try_get(1)?);
     let sources = u64::try_from(row.try_get::<i64, _>(3)?).unwrap_or(0);
-    Ok(status.map(|status| Held { policy, kind, status, sources }))
+    Ok(status.map(|status| HeldSources { policy, kind, status, sources }))
 }
 
 /// What `LIKE` finds a text by, wherever it stands.
@@ -247,9 +248,9 @@ impl Sql {
     }
 
     /// The places that a query of [`sorting`] finds, in the order of the list.
-    async fn places(&self, query: Query, turn: &Turn) -> Result<Vec<Place>> {
+    async fn places(&self, query: Query, turn: &PagePosition) -> Result<Vec<SortPosition>> {
         let mut places = self.all(query, sorting::place).await?;
-        if matches!(turn, Turn::Before(_)) {
+        if matches!(turn, PagePosition::Before(_)) {
             places.reverse();
         }
         Ok(places)

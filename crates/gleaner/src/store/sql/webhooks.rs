@@ -8,7 +8,9 @@ use super::super::Row;
 use super::commit::insert_events;
 use super::people::is_unique_violation;
 use super::{Query, Sql, Statement, Tx, ms, opt_ms, opt_time, pieces, sql, time};
-use crate::store::{Delivery, DeliveryStatus, Progress, Result, Sent, StoreError, Webhook, Webhooks};
+use crate::store::{
+    Delivery, DeliveryStatus, Progress, Result, StoreError, Webhook, WebhookReport, Webhooks,
+};
 
 const WEBHOOK: &str = "id, owner_id, name, url, secret, events, enabled, last_seq, failures, failing_since, \
     next_try_at, given_up_at, created_at, updated_at";
@@ -87,9 +89,9 @@ impl Webhooks for Sql {
             .map(|_| ())
     }
 
-    async fn record_sent(&self, sent: &Sent) -> Result<bool> {
+    async fn record_deliveries(&self, sent: &WebhookReport) -> Result<bool> {
         let mut tx = self.begin().await?;
-        let recorded = record_sent(&mut tx, sent).await;
+        let recorded = record_deliveries(&mut tx, sent).await;
         self.end(tx, recorded).await
     }
 
@@ -197,7 +199,7 @@ fn progress(webhook_id: i64, owner: Option<&str>, progress: &Progress) -> Statem
     )
 }
 
-async fn record_sent(tx: &mut Tx, sent: &Sent) -> sqlx::Result<bool> {
+async fn record_deliveries(tx: &mut Tx, sent: &WebhookReport) -> sqlx::Result<bool> {
     if tx.execute(progress(sent.webhook_id, Some(&sent.owner), &sent.progress)).await? == 0 {
         return Ok(false);
     }

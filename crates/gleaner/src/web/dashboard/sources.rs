@@ -12,7 +12,7 @@ use super::bulk::Done;
 use super::paging::{self, Asked, Head, Pager, ROWS};
 use super::words::{self, count, grouped};
 use super::{Oops, Page, Shell, Visit};
-use crate::service::{Collection, ServiceError, Sorted, Source, SourceFilter, SourceOrder, Turn};
+use crate::service::{Collection, PagePosition, ServiceError, SortOrder, Source, SourceFilter, SourceOrder};
 
 const ORDERS: [(&str, SourceOrder); 5] = [
     ("added", SourceOrder::Added),
@@ -21,7 +21,7 @@ const ORDERS: [(&str, SourceOrder); 5] = [
     ("last_success", SourceOrder::LastSuccess),
     ("failures", SourceOrder::Failures),
 ];
-const NEWEST: Sorted<SourceOrder> = Sorted { by: SourceOrder::Added, descending: true };
+const NEWEST: SortOrder<SourceOrder> = SortOrder { by: SourceOrder::Added, descending: true };
 /// The orders that the form offers.
 const OFFERED: [(&str, &str); 7] = [
     ("", "newest first"),
@@ -38,8 +38,8 @@ const SHOWN: usize = 160;
 /// A list as its address has it.
 pub(super) struct List {
     pub(super) filter: SourceFilter,
-    order: Sorted<SourceOrder>,
-    turn: Turn,
+    order: SortOrder<SourceOrder>,
+    turn: PagePosition,
 }
 
 impl List {
@@ -78,7 +78,7 @@ impl List {
     }
 
     /// The parameters of this list.
-    fn pairs(&self, order: Sorted<SourceOrder>, turn: &Turn) -> Vec<(&'static str, String)> {
+    fn pairs(&self, order: SortOrder<SourceOrder>, turn: &PagePosition) -> Vec<(&'static str, String)> {
         let SourceFilter { status, kind, collection_id, host, text, waits_for_person, suspect, .. } =
             &self.filter;
         let (error, policy) = self.rule();
@@ -114,8 +114,8 @@ impl List {
         paging::link("/sources/bulk", &self.pairs(self.order, &self.turn))
     }
 
-    fn sorted(&self, order: Sorted<SourceOrder>) -> String {
-        paging::link("/sources", &self.pairs(order, &Turn::First))
+    fn sorted(&self, order: SortOrder<SourceOrder>) -> String {
+        paging::link("/sources", &self.pairs(order, &PagePosition::First))
     }
 
     /// How many it finds, where that was counted anyway: all, or all of a status.
@@ -252,7 +252,7 @@ impl SourcesPage {
 
     /// Whether there are none at all; what was counted may be some seconds old.
     fn is_empty(&self) -> bool {
-        self.rows.is_empty() && !self.is_filtered() && self.list.turn == Turn::First
+        self.rows.is_empty() && !self.is_filtered() && self.list.turn == PagePosition::First
     }
 
     fn is_filtered(&self) -> bool {
@@ -284,7 +284,7 @@ pub(super) async fn show(visit: &Visit, list: List, done: Option<Done>) -> Resul
         Pager::of(&listed, &list.turn, |turn| paging::link("/sources", &list.pairs(list.order, &turn)));
     let rows: Vec<Row> = listed.items.into_iter().map(|source| row(source, &collections)).collect();
     let head = |title, by, descending| {
-        Head::of(title, Sorted { by, descending }, list.order, |order| list.sorted(order))
+        Head::of(title, SortOrder { by, descending }, list.order, |order| list.sorted(order))
     };
     let offer = |value: &str, title: &str, chosen: bool| Choice {
         value: value.to_owned(),
@@ -317,7 +317,7 @@ pub(super) async fn show(visit: &Visit, list: List, done: Option<Done>) -> Resul
 }
 
 /// The orders that are offered; one that came by a click on a column's head is among them, too.
-fn orders(order: Sorted<SourceOrder>) -> Vec<Choice> {
+fn orders(order: SortOrder<SourceOrder>) -> Vec<Choice> {
     // The usual one goes without saying.
     let now = if order == NEWEST { String::new() } else { paging::order_name(&ORDERS, &order) };
     let mut orders: Vec<Choice> = OFFERED

@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Everything runs on a fresh Debian or Ubuntu machine that has Rust.
 .DEFAULT_GOAL := help
-.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals counters growth flame multitude year clean fuzz attack hostile hostile-urls hostile-bodies rebinding scale ledger
+.PHONY: help test deny sbom crash soak setup check docs unit openapi reference book dist deb fuzz-api bench bench-api bench-claim bench-rivals counters growth flame ten-million-sources year clean fuzz attack hostile hostile-urls hostile-bodies rebinding scale ledger
 SHELL := /bin/bash
 
 help: ## List what there is
@@ -13,7 +13,7 @@ setup: ## Install what the tests need and the machine lacks
 
 check: ## Formatting, and clippy with warnings denied
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --features gleaner/test-faults -- -D warnings
+	cargo clippy --workspace --all-targets --locked --features gleaner/test-faults,gleaner/oidc -- -D warnings
 
 docs: ## The API documentation, with warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
@@ -30,7 +30,7 @@ reference: ## Write what of the book comes from the code: commands, settings, de
 book: ## The book as pages in target/book, where mdbook is installed
 	mdbook build docs
 
-dist: ## A release in target/dist: binary, completions, manual pages, unit, config, checksums, tar.gz
+dist: ## A release in target/bundle: binary, completions, manual pages, unit, config, checksums, tar.gz
 	scripts/dist
 
 deb: dist ## A Debian package of it
@@ -77,7 +77,7 @@ ledger: ## Feeds with known truth through EDITIONS (300) editions: entries, stor
 	LEDGER_EDITIONS=$(or $(EDITIONS),300) scripts/with-postgres cargo test --release --locked --package gleaner --test gleaner -- --nocapture --test-threads 1 ledger::
 
 bench: ## What polls cost, in CPU seconds, beside a bare loop; with slow servers; while nothing is due; and the API
-	@kept=0; for part in '' --latency --standing '--api 100000'; do \
+	@kept=0; for part in '' --latency --idle '--api 100000'; do \
 	  cargo run --release --locked --quiet --manifest-path bench/polls/Cargo.toml -- $$part || kept=1; \
 	done; exit $$kept
 
@@ -100,8 +100,8 @@ bench-claim: ## What a claim costs: 1,000 due among 1,000,000 sources, on both d
 	cargo run --release --locked --example claim_cost -- --sources 1000000
 	scripts/with-postgres bash -c 'cargo run --release --locked --example claim_cost -- --sources 1000000 --store "$$TEST_POSTGRES"'
 
-multitude: ## 10,000,000 sources and posts on PostgreSQL (SOURCES, POSTS): claims by 4 workers, lists, clean-up, plans; 15 GB of disk
-	scripts/with-postgres bash -c 'cargo run --release --locked --package gleaner --example multitude -- --store "$$TEST_POSTGRES" --sources $(or $(SOURCES),10000000) --posts $(or $(POSTS),10000000)'
+ten-million-sources: ## 10,000,000 sources and posts on PostgreSQL (SOURCES, POSTS): claims by 4 workers, lists, clean-up, plans; 15 GB of disk
+	scripts/with-postgres bash -c 'cargo run --release --locked --package gleaner --example ten_million_sources -- --store "$$TEST_POSTGRES" --sources $(or $(SOURCES),10000000) --posts $(or $(POSTS),10000000)'
 
 bench-rivals: ## Half a year of the polling rules of other readers, in the world of `gleaner simulate`
 	cargo run --release --locked --quiet --manifest-path bench/rivals/Cargo.toml

@@ -1,4 +1,5 @@
-//! Feeds to poll, on loopback: each host an address, each answer a feed of one entry; and pages of many headlines.
+//! The feeds that the attacked gleaner polls, on loopback: every path of every host is a feed with one entry; and
+//! pages with many headlines.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How many headlines a page has.
+/// Headlines per page.
 const HEADLINES: usize = 100_000;
 
 pub(crate) struct Farm {
@@ -33,7 +34,7 @@ impl Farm {
         format!("http://{host}:{}{path}", self.port)
     }
 
-    /// How many feeds were fetched.
+    /// The number of fetched feeds.
     pub(crate) fn polls(&self) -> u64 {
         self.polls.load(Ordering::Relaxed)
     }
@@ -48,7 +49,9 @@ async fn answer(mut stream: TcpStream, polls: Arc<AtomicU64>, headlines: Arc<str
             let path = head.split(' ').nth(1).unwrap_or("/");
             let (status, kind, body) = if path.starts_with("/feed") {
                 let n = polls.fetch_add(1, Ordering::Relaxed);
-                let item = format!("<item><guid>{path}-{n}</guid><description>Entry {n} of {path}</description></item>");
+                let item = format!(
+                    "<item><guid>{path}-{n}</guid><description>Entry {n} of {path}</description></item>"
+                );
                 let feed = format!("<rss version='2.0'><channel><title>{path}</title>{item}</channel></rss>");
                 ("200 OK", "application/rss+xml", feed)
             } else if path.starts_with("/headlines") {
@@ -57,7 +60,8 @@ async fn answer(mut stream: TcpStream, polls: Arc<AtomicU64>, headlines: Arc<str
                 ("404 Not Found", "text/plain", String::new())
             };
             let length = body.len();
-            let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n");
+            let head =
+                format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n");
             stream.write_all(head.as_bytes()).await?;
             stream.write_all(body.as_bytes()).await?;
         }

@@ -1,4 +1,4 @@
-//! The process that is attacked.
+//! The attacked process.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::Failed;
+use crate::Error;
 use crate::http::{Answer, request, send};
 
-/// The longest that an answer is waited for where none is expected to be late.
+/// Timeout of requests that are not expected to be slow.
 const WAIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Gleaner {
@@ -26,8 +26,8 @@ impl Drop for Gleaner {
     }
 }
 
-/// The binary: that of `GLEANER_BIN`, else the one that was built last, a release before others.
-fn binary() -> Result<PathBuf, Failed> {
+/// The binary from `GLEANER_BIN`, or else the latest build, preferring release builds.
+fn binary() -> Result<PathBuf, Error> {
     if let Some(path) = std::env::var_os("GLEANER_BIN") {
         return Ok(path.into());
     }
@@ -38,7 +38,7 @@ fn binary() -> Result<PathBuf, Failed> {
 }
 
 impl Gleaner {
-    pub(crate) async fn start(settings: &[&str]) -> Result<Self, Failed> {
+    pub(crate) async fn start(settings: &[&str]) -> Result<Self, Error> {
         let (directory, path) = (tempfile::tempdir()?, binary()?);
         println!("binary {}", path.display());
         let mut command = Command::new(path);
@@ -61,7 +61,7 @@ impl Gleaner {
     }
 
     /// A request below `/api/v1`, as an admin.
-    pub(crate) async fn send(&self, method: &str, path: &str, json: Option<&str>) -> Result<Answer, Failed> {
+    pub(crate) async fn send(&self, method: &str, path: &str, json: Option<&str>) -> Result<Answer, Error> {
         self.send_as(method, path, json.map(|json| ("application/json", json))).await
     }
 
@@ -70,7 +70,7 @@ impl Gleaner {
         method: &str,
         path: &str,
         body: Option<(&str, &str)>,
-    ) -> Result<Answer, Failed> {
+    ) -> Result<Answer, Error> {
         let token = Some(self.token.as_str()).filter(|token| !token.is_empty());
         let request = request(method, &format!("/api/v1{path}"), token, body);
         Ok(send(Ipv4Addr::LOCALHOST, self.address, &request, WAIT).await?)
@@ -83,8 +83,8 @@ impl Gleaner {
         line.split_whitespace().next().and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) / 1024
     }
 
-    /// Tells it to stop; how long it took, none where it had to be killed.
-    pub(crate) async fn stop(&mut self, wait: Duration) -> Result<Option<Duration>, Failed> {
+    /// Sends SIGTERM; returns how long stopping took, or `None` if the process had to be killed.
+    pub(crate) async fn stop(&mut self, wait: Duration) -> Result<Option<Duration>, Error> {
         let begun = Instant::now();
         Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
         while begun.elapsed() < wait {

@@ -1,4 +1,4 @@
-//! Clients that mean harm. Each goes on until it is dropped, and comes again where it is closed.
+//! Hostile clients. Each runs until it is dropped, and reconnects when its connection is closed.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -10,66 +10,68 @@ use tokio::task::JoinSet;
 
 use crate::http::{Answer, address, connect, request, send};
 
-/// How long until a connection that was closed is opened again.
-const AGAIN: Duration = Duration::from_millis(200);
+/// Delay before a closed connection is opened again.
+const RECONNECT_DELAY: Duration = Duration::from_millis(200);
 
-/// What a connection does.
+/// What a hostile connection does.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Habit {
-    /// Sends one request after another and reads no answer.
+pub(crate) enum Misbehaviour {
+    /// Sends requests and reads no responses.
     NeverReads,
-    /// Sends a header a byte at a time.
+    /// Sends headers one byte at a time.
     SlowHeaders,
     /// Announces a body, and sends half of it.
     HalfABody,
-    /// Opens a connection, and sends nothing.
+    /// Opens a connection and sends nothing.
     Silent,
 }
 
-const HABITS: [Habit; 4] = [Habit::NeverReads, Habit::SlowHeaders, Habit::HalfABody, Habit::Silent];
+const MISBEHAVIOURS: [Misbehaviour; 4] =
+    [Misbehaviour::NeverReads, Misbehaviour::SlowHeaders, Misbehaviour::HalfABody, Misbehaviour::Silent];
 
-/// Many connections with all habits, half of them from one address.
+/// Hostile connections of all kinds, half of them from one address.
 pub(crate) fn connections(count: usize, to: SocketAddr) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for n in 0..count {
         let from = if n % 2 == 0 { Ipv4Addr::LOCALHOST } else { address(30, n) };
         tasks.spawn(async move {
             loop {
-                let _ = misbehave(HABITS[n / 2 % HABITS.len()], from, to).await;
-                tokio::time::sleep(AGAIN).await;
+                let _ = misbehave(MISBEHAVIOURS[n / 2 % MISBEHAVIOURS.len()], from, to).await;
+                tokio::time::sleep(RECONNECT_DELAY).await;
             }
         });
     }
     tasks
 }
 
-async fn misbehave(habit: Habit, from: Ipv4Addr, to: SocketAddr) -> std::io::Result<()> {
+async fn misbehave(misbehaviour: Misbehaviour, from: Ipv4Addr, to: SocketAddr) -> std::io::Result<()> {
     let mut stream = connect(from, to).await?;
-    match habit {
-        Habit::NeverReads => {
-            let requests = "GET /login HTTP/1.1\r\nhost: localhost\r\naccept-encoding: gzip\r\n\r\n".repeat(100);
+    match misbehaviour {
+        Misbehaviour::NeverReads => {
+            let requests =
+                "GET /login HTTP/1.1\r\nhost: localhost\r\naccept-encoding: gzip\r\n\r\n".repeat(100);
             loop {
                 stream.write_all(requests.as_bytes()).await?;
             }
         }
-        Habit::SlowHeaders => {
+        Misbehaviour::SlowHeaders => {
             stream.write_all(b"GET /healthz HTTP/1.1\r\nx: ").await?;
             loop {
                 tokio::time::sleep(Duration::from_millis(500)).await;
                 stream.write_all(b"x").await?;
             }
         }
-        Habit::HalfABody => {
+        Misbehaviour::HalfABody => {
             let head = "POST /api/v1/login HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 16000\r\n\r\n";
             stream.write_all(head.as_bytes()).await?;
             stream.write_all(&[b' '; 8000]).await?;
             stream.read_to_end(&mut Vec::new()).await.map(drop)
         }
-        Habit::Silent => stream.read_to_end(&mut Vec::new()).await.map(drop),
+        Misbehaviour::Silent => stream.read_to_end(&mut Vec::new()).await.map(drop),
     }
 }
 
-/// Answers by status; 0 stands for none.
+/// Responses by status; 0 stands for no response.
 #[derive(Debug)]
 pub(crate) struct Statuses([AtomicU64; 600]);
 
@@ -87,7 +89,6 @@ impl Statuses {
         self.0[status].load(Ordering::Relaxed)
     }
 
-    /// As a JSON object.
     pub(crate) fn json(&self) -> String {
         let some = (0..self.0.len()).filter(|status| self.of(*status) > 0);
         let fields: Vec<String> = some.map(|status| format!("\"{status}\":{}", self.of(status))).collect();
@@ -95,13 +96,13 @@ impl Statuses {
     }
 }
 
-/// A guess at a password.
+/// A login request with a guessed password.
 pub(crate) fn guess(name: &str, password: &str) -> Vec<u8> {
     let body = format!("{{\"name\":\"{name}\",\"password\":\"{password}\"}}");
     request("POST", "/api/v1/login", None, Some(("application/json", &body)))
 }
 
-/// Logins from many addresses with many names, so many a second.
+/// Login attempts from many addresses with many names, at this rate.
 pub(crate) fn logins(per_second: u32, to: SocketAddr, statuses: &Arc<Statuses>) -> JoinSet<()> {
     let (mut tasks, statuses) = (JoinSet::new(), Arc::clone(statuses));
     tasks.spawn(async move {
@@ -121,7 +122,7 @@ pub(crate) fn logins(per_second: u32, to: SocketAddr, statuses: &Arc<Statuses>) 
     tasks
 }
 
-/// All at once.
+/// Sends all requests at once.
 pub(crate) async fn at_once(
     count: usize,
     to: SocketAddr,

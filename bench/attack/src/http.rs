@@ -1,4 +1,4 @@
-//! A small HTTP client, from any address of loopback, with a limit on how long it waits.
+//! A small HTTP client with a timeout, which can connect from any loopback address.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// An answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -15,20 +14,20 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A field of a JSON object that is a text without escapes.
+    /// A string field without escapes of a JSON object.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let (_, rest) = self.text.split_once(&format!("\"{name}\":\""))?;
         rest.split('"').next()
     }
 
-    /// A field of a JSON object that is a number.
+    /// A number field of a JSON object.
     pub(crate) fn number(&self, name: &str) -> Option<i64> {
         let (_, rest) = self.text.split_once(&format!("\"{name}\":"))?;
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     }
 }
 
-/// The n-th address of a network of loopback addresses.
+/// The nth address of a network of loopback addresses.
 pub(crate) fn address(network: u8, n: usize) -> Ipv4Addr {
     Ipv4Addr::new(127, network, (n / 250 % 250) as u8, (n % 250 + 1) as u8)
 }
@@ -39,7 +38,7 @@ pub(crate) async fn connect(from: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStr
     socket.connect(to).await
 }
 
-/// One request on a connection of its own.
+/// One request on a new connection.
 pub(crate) async fn send(
     from: Ipv4Addr,
     to: SocketAddr,
@@ -48,7 +47,7 @@ pub(crate) async fn send(
 ) -> io::Result<Answer> {
     let exchange = async {
         let mut stream = connect(from, to).await?;
-        // A server that has heard enough answers before all is sent.
+        // A server may respond before the whole request is sent.
         let sent = stream.write_all(request).await;
         let mut bytes = Vec::new();
         let read = stream.read_to_end(&mut bytes).await;
@@ -61,7 +60,7 @@ pub(crate) async fn send(
     tokio::time::timeout(wait, exchange).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }
 
-/// The bytes of a request whose connection is closed afterwards.
+/// The bytes of a request with `Connection: close`.
 pub(crate) fn request(method: &str, path: &str, token: Option<&str>, body: Option<(&str, &str)>) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     if let Some(token) = token {

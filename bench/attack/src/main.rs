@@ -1,8 +1,8 @@
-//! Attacks on a running gleaner, from loopback and bounded: what it answers, what it takes, whether it goes on polling.
+//! Attacks a running gleaner from loopback, and measures its responses, its resource usage, and whether it keeps
+//! polling.
 //!
-//! `make attack` runs it. The figures are a line each, and one line of JSON at the end; it fails where a limit is passed.
-//! What is attacked is the binary itself, with a farm of feeds that it polls. Absent on purpose: any address but
-//! loopback, and anything that goes on after the end.
+//! Run by `make attack`. Prints one line per result and one line of JSON at the end; fails if a limit is exceeded.
+//! The target is the real binary, which polls a feed farm. Only loopback is used, and nothing runs after the end.
 
 mod farm;
 mod gleaner;
@@ -23,19 +23,19 @@ use gleaner::Gleaner;
 use hostile::{Statuses, at_once, guess};
 use http::{address, connect, request, send};
 
-pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 const HELP: &str = "\
-Attacks a gleaner that it starts, on loopback.
+Starts a gleaner on loopback, and attacks it.
 
-  --seconds N      how long the attack lasts whose figures have limits (60)
-  --connections N  hostile connections in it (1000)
-  --logins N       logins a second in it (200)
+  --seconds N      duration of the measured attack (60)
+  --connections N  hostile connections (1000)
+  --logins N       login attempts per second (200)
   --sources N      feeds that are polled once a minute (600)
-  --streams N      event streams that are opened (10000)
+  --streams N      event streams (10000)
 ";
 
-/// What must hold.
+/// The limits.
 const HEALTH_MS: u64 = 100;
 const MEMORY_MB: u64 = 400;
 const POLLS: f64 = 0.8;
@@ -53,7 +53,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn read(arguments: &[String]) -> Result<Self, Failed> {
+    fn read(arguments: &[String]) -> Result<Self, Error> {
         let mut plan = Self { seconds: 60, connections: 1000, logins: 200, sources: 600, streams: 10_000 };
         for pair in arguments.chunks(2) {
             let [name, value] = pair else { return Err(HELP.into()) };
@@ -87,11 +87,11 @@ async fn main() -> ExitCode {
     }
 }
 
-/// What was found, and what of it is too much.
+/// The results, and the exceeded limits.
 #[derive(Default)]
 struct Report {
     fields: Vec<String>,
-    passed: Vec<String>,
+    exceeded: Vec<String>,
 }
 
 impl Report {
@@ -100,17 +100,18 @@ impl Report {
         self.fields.push(format!("\"{name}\":{json}"));
     }
 
-    fn must(&mut self, holds: bool, limit: &str) {
+    fn require(&mut self, holds: bool, limit: &str) {
         if !holds {
-            println!("NOT KEPT: {limit}");
-            self.passed.push(format!("\"{limit}\""));
+            println!("LIMIT EXCEEDED: {limit}");
+            self.exceeded.push(format!("\"{limit}\""));
         }
     }
 }
 
-async fn run(plan: &Plan) -> Result<bool, Failed> {
+async fn run(plan: &Plan) -> Result<bool, Error> {
     let farm = Farm::start().await?;
     let streams = format!("api.max_streams={}", plan.streams.max(100));
+    let per_user = format!("api.max_streams_per_user={}", plan.streams.max(100));
     let per_address = format!("api.max_connections_per_address={}", plan.streams + 250);
     let mut gleaner = Gleaner::start(&[
         "api.listen=\"127.0.0.1:0\"",
@@ -118,6 +119,7 @@ async fn run(plan: &Plan) -> Result<bool, Failed> {
         "source.poll_interval_minutes=1",
         "log.level=warn",
         &streams,
+        &per_user,
         &per_address,
     ])
     .await?;
@@ -131,20 +133,23 @@ async fn run(plan: &Plan) -> Result<bool, Failed> {
     report.add("memory_at_rest_mb", gleaner.memory());
 
     memory_by_login(&gleaner, &mut report).await;
-    guesses(&gleaner, device.as_deref(), &mut report).await;
-    selectors(&gleaner, &farm, &mut report).await?;
+    guess_passwords(&gleaner, device.as_deref(), &mut report).await;
+    poll_slow_selectors(&gleaner, &farm, &mut report).await?;
     under_attack(&gleaner, &farm, plan, device.as_deref(), &mut report).await;
     let held = event_streams(&gleaner, plan.streams, &mut report).await;
-    // Told to stop while all of it goes on.
+    // Stopped while the attack continues.
     let _hostile = hostile::connections(plan.connections, gleaner.address);
     let _logins = hostile::logins(plan.logins, gleaner.address, &Statuses::new());
     tokio::time::sleep(Duration::from_secs(2)).await;
     let stopped = gleaner.stop(STOP + Duration::from_secs(15)).await?;
     drop(held);
-    report.add("stopped_after_s", stopped.map_or("null".to_owned(), |took| format!("{:.1}", took.as_secs_f64())));
-    report.must(stopped.is_some_and(|took| took <= STOP), "SIGTERM ends it within 25 s");
-    println!("{{{},\"not_kept\":[{}]}}", report.fields.join(","), report.passed.join(","));
-    Ok(report.passed.is_empty())
+    report.add(
+        "stopped_after_s",
+        stopped.map_or("null".to_owned(), |took| format!("{:.1}", took.as_secs_f64())),
+    );
+    report.require(stopped.is_some_and(|took| took <= STOP), "it stops within 25 s of SIGTERM");
+    println!("{{{},\"exceeded\":[{}]}}", report.fields.join(","), report.exceeded.join(","));
+    Ok(report.exceeded.is_empty())
 }
 
 fn login(device: Option<&str>) -> String {
@@ -152,7 +157,7 @@ fn login(device: Option<&str>) -> String {
     format!("{{\"name\":\"admin\",\"password\":\"{PASSWORD}\"{device}}}")
 }
 
-async fn add_sources(gleaner: &Gleaner, farm: &Farm, count: usize) -> Result<(), Failed> {
+async fn add_sources(gleaner: &Gleaner, farm: &Farm, count: usize) -> Result<(), Error> {
     let outlines: String = (0..count)
         .map(|n| {
             let url = farm.url(address(40, n / 10), &format!("/feed/{n}"));
@@ -165,7 +170,7 @@ async fn add_sources(gleaner: &Gleaner, farm: &Farm, count: usize) -> Result<(),
     Ok(())
 }
 
-/// The most memory while something is done.
+/// The maximum memory while `work` runs.
 async fn most_memory<T>(gleaner: &Gleaner, work: impl Future<Output = T>) -> (T, u64) {
     let mut most = gleaner.memory();
     let mut tick = tokio::time::interval(Duration::from_millis(50));
@@ -184,13 +189,13 @@ async fn memory_by_login(gleaner: &Gleaner, report: &mut Report) {
     let (statuses, most) = most_memory(gleaner, parallel).await;
     report.add("parallel_logins", statuses.json());
     report.add("parallel_logins_mb", most);
-    report.must(most <= MEMORY_MB, "200 parallel logins take at most 400 MB");
+    report.require(most <= MEMORY_MB, "200 parallel logins take at most 400 MB");
     let name = "x".repeat(10 << 20);
     let (statuses, most) =
         most_memory(gleaner, at_once(60, to, |n| address(33, n), |_| guess(&name, "guess"))).await;
     report.add("large_names", statuses.json());
     report.add("large_names_mb", most);
-    report.must(most <= MEMORY_MB, "60 names of 10 MB take at most 400 MB");
+    report.require(most <= MEMORY_MB, "60 names of 10 MB take at most 400 MB");
     let half = |_| {
         let head = "POST /api/v1/login HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\n\
              content-length: 10485760\r\n\r\n";
@@ -201,23 +206,23 @@ async fn memory_by_login(gleaner: &Gleaner, report: &mut Report) {
     let (statuses, most) = most_memory(gleaner, at_once(100, to, |n| address(34, n), half)).await;
     report.add("half_bodies", statuses.json());
     report.add("half_bodies_mb", most);
-    report.must(most <= MEMORY_MB, "100 half-sent bodies take at most 400 MB");
+    report.require(most <= MEMORY_MB, "100 half-sent bodies take at most 400 MB");
 }
 
-async fn guesses(gleaner: &Gleaner, device: Option<&str>, report: &mut Report) {
+async fn guess_passwords(gleaner: &Gleaner, device: Option<&str>, report: &mut Report) {
     let to = gleaner.address;
     let statuses = at_once(200, to, |_| address(35, 0), |n| guess("admin", &format!("guess {n}"))).await;
     report.add("parallel_guesses", statuses.json());
-    report.must(statuses.of(401) <= 5, "of 200 guesses at once, 5 are looked at");
+    report.require(statuses.of(401) <= 5, "of 200 guesses at once, 5 are looked at");
     let known = request("POST", "/api/v1/login", None, Some(("application/json", &login(device))));
     let answer = send(address(35, 0), to, &known, STOP).await;
     let status = answer.map_or(0, |answer| answer.status);
     report.add("known_device_after_guesses", status);
-    report.must(status == 200, "a known device is not locked out");
+    report.require(status == 200, "a known device is not locked out");
 }
 
-/// Polls of pages with a selector that takes time by the square of their length.
-async fn selectors(gleaner: &Gleaner, farm: &Farm, report: &mut Report) -> Result<(), Failed> {
+/// Polls pages with a selector that takes quadratic time.
+async fn poll_slow_selectors(gleaner: &Gleaner, farm: &Farm, report: &mut Report) -> Result<(), Error> {
     let mut ids = Vec::new();
     for n in 0..4 {
         let url = farm.url(address(41, n), &format!("/headlines/{n}"));
@@ -232,17 +237,18 @@ async fn selectors(gleaner: &Gleaner, farm: &Farm, report: &mut Report) -> Resul
         let path = format!("/sources/{id}/poll?wait=true&force=true");
         let polled = gleaner.send("POST", &path, Some("{}")).await?;
         slowest = slowest.max(begun.elapsed());
-        let refused = polled.field("error_type") == Some("parse_error") && polled.text.contains("was given up");
-        report.must(refused, "a selector that takes too long fails its poll, by name");
-        // So that it is not polled for the rest of the attack.
+        let refused =
+            polled.field("error_type") == Some("parse_error") && polled.text.contains("was given up");
+        report.require(refused, "a selector that takes too long fails its poll, by name");
+        // Disabled, so that it is not polled during the rest of the attack.
         gleaner.send("DELETE", &format!("/sources/{id}"), None).await?;
     }
     report.add("slowest_selector_s", format!("{:.2}", slowest.as_secs_f64()));
-    report.must(slowest <= SELECTOR, "a poll with a slow selector ends within 10 s");
+    report.require(slowest <= SELECTOR, "a poll with a slow selector ends within 10 s");
     Ok(())
 }
 
-/// Latencies of one request, again and again.
+/// Latencies of a repeated request.
 #[derive(Default)]
 struct Latencies {
     millis: Vec<u64>,
@@ -250,7 +256,7 @@ struct Latencies {
 }
 
 impl Latencies {
-    /// In milliseconds; a request that failed took for ever.
+    /// In milliseconds; a failed request counts as infinitely slow.
     fn percentile(&mut self, percent: usize) -> u64 {
         self.millis.sort_unstable();
         let all = self.millis.len() + self.failed as usize;
@@ -262,7 +268,9 @@ impl Latencies {
         let (p50, p99, failed) = (self.percentile(50), self.percentile(99), self.failed);
         let most = self.millis.last().copied().unwrap_or(0);
         let count = self.millis.len();
-        format!("{{\"count\":{count},\"failed\":{failed},\"p50_ms\":{p50},\"p99_ms\":{p99},\"max_ms\":{most}}}")
+        format!(
+            "{{\"count\":{count},\"failed\":{failed},\"p50_ms\":{p50},\"p99_ms\":{p99},\"max_ms\":{most}}}"
+        )
     }
 }
 
@@ -281,7 +289,7 @@ async fn probe(to: std::net::SocketAddr, request: Vec<u8>, every: Duration, unti
     found
 }
 
-/// Polls in a second, over so long.
+/// Polls per second, measured over `over`.
 async fn rate(farm: &Farm, over: Duration) -> f64 {
     let before = farm.polls();
     tokio::time::sleep(over).await;
@@ -295,7 +303,7 @@ async fn under_attack(
     device: Option<&str>,
     report: &mut Report,
 ) {
-    // After the first minute every source has been polled once, and each once a minute from then on.
+    // After the first minute every source has been polled once, and then once a minute.
     let begun = Instant::now();
     while farm.polls() < plan.sources as u64 && begun.elapsed() < Duration::from_secs(150) {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -318,7 +326,8 @@ async fn under_attack(
     let known = request("POST", "/api/v1/login", None, Some(("application/json", &login(device))));
     let known = probe(to, known, Duration::from_secs(2), until);
     let all = async { tokio::join!(health, ready, me, sources, known, rate(farm, over)) };
-    let ((mut health, mut ready, mut me, mut sources, mut known, attacked), most) = most_memory(gleaner, all).await;
+    let ((mut health, mut ready, mut me, mut sources, mut known, attacked), most) =
+        most_memory(gleaner, all).await;
     drop((hostile, logins));
     report.add("healthz", health.json());
     report.add("readyz", ready.json());
@@ -328,14 +337,14 @@ async fn under_attack(
     report.add("strangers_logins", statuses.json());
     report.add("polls_per_second_under_attack", format!("{attacked:.2}"));
     report.add("memory_under_attack_mb", most);
-    report.must(health.percentile(99) <= HEALTH_MS, "/healthz p99 is at most 100 ms under attack");
-    report.must(me.failed == 0 && sources.failed == 0, "everybody with a token is served under attack");
-    report.must(known.failed == 0, "a known device logs in under attack");
-    report.must(attacked >= POLLS * usual, "polls go on at 0.8 of their rate under attack");
-    report.must(most <= MEMORY_MB, "an attack takes at most 400 MB");
+    report.require(health.percentile(99) <= HEALTH_MS, "/healthz p99 is at most 100 ms under attack");
+    report.require(me.failed == 0 && sources.failed == 0, "everybody with a token is served under attack");
+    report.require(known.failed == 0, "a known device logs in under attack");
+    report.require(attacked >= POLLS * usual, "polls go on at 0.8 of their rate under attack");
+    report.require(most <= MEMORY_MB, "an attack takes at most 400 MB");
 }
 
-/// Opens streams, and keeps them until they are dropped.
+/// Opens event streams, and keeps them until they are dropped.
 async fn event_streams(gleaner: &Gleaner, count: usize, report: &mut Report) -> JoinSet<()> {
     let (open, to, token) = (Arc::new(AtomicU64::new(0)), gleaner.address, gleaner.token.clone());
     let mut tasks = JoinSet::new();
@@ -344,7 +353,9 @@ async fn event_streams(gleaner: &Gleaner, count: usize, report: &mut Report) -> 
         let (open, token) = (Arc::clone(&open), token.clone());
         tasks.spawn(async move {
             let Ok(mut stream) = connect(address(36, n), to).await else { return };
-            let head = format!("GET /api/v1/events/stream HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {token}\r\n\r\n");
+            let head = format!(
+                "GET /api/v1/events/stream HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {token}\r\n\r\n"
+            );
             let (mut buffer, sent) = ([0; 4096], stream.write_all(head.as_bytes()).await);
             let first = stream.read(&mut buffer).await;
             if sent.is_ok() && first.is_ok_and(|read| buffer[..read].starts_with(b"HTTP/1.1 200")) {
@@ -353,7 +364,7 @@ async fn event_streams(gleaner: &Gleaner, count: usize, report: &mut Report) -> 
                 open.fetch_sub(1, Ordering::Relaxed);
             }
         });
-        // The token's own limit on requests is not what is tried here.
+        // The token's request limit is not what is tested here.
         if n % 100 == 99 {
             tokio::time::sleep(Duration::from_millis(1100)).await;
         }
@@ -368,6 +379,6 @@ async fn event_streams(gleaner: &Gleaner, count: usize, report: &mut Report) -> 
     report.add("event_streams", opened);
     report.add("event_streams_mb", most);
     report.add("healthz_with_streams", health.json());
-    report.must(opened as usize == count, "all event streams are open");
+    report.require(opened as usize == count, "all event streams are open");
     tasks
 }

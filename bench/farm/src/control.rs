@@ -1,14 +1,14 @@
-//! The farm's own endpoints, on 127.0.0.1 at the farm's port. Any method will do; `curl` needs no options.
+//! The farm's control endpoints, on 127.0.0.1 at the farm's port. Any method works.
 //!
 //! | path | does |
 //! |---|---|
 //! | `/expected` | what a round over all feeds must yield |
 //! | `/generation?n=1` | renders and serves that generation, then as `/expected` |
-//! | `/ledger` | all requests since the last reset, summed up |
-//! | `/feeds` | the same by feed, as tab-separated values |
-//! | `/reset` | forgets all counts |
+//! | `/ledger` | totals of all requests since the last reset |
+//! | `/feeds` | the same per feed, as tab-separated values |
+//! | `/reset` | clears all counts |
 //! | `/faults?not_found=0.1&reset=0.01` | sets these rates, all others to 0 |
-//! | `/clock?ms=1000` | the ledger's time, set by hand |
+//! | `/clock?ms=1000` | sets the ledger's time |
 //! | `/cpu` | CPU seconds of this process so far |
 //! | `/stop` | ends the farm |
 
@@ -19,7 +19,7 @@ use crate::fault::{Fault, Rates};
 use crate::ledger::{FeedRecord, Summary};
 use crate::{Expected, State, cpu, lock};
 
-/// The whole answer to a request for `target`.
+/// The response to a request for `target`.
 pub(crate) fn answer(target: &str, state: &State) -> Vec<u8> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let (status, body) = match act(path, query, state) {
@@ -102,8 +102,8 @@ impl Summary {
         let mut json = String::from("{");
         let counts = [
             ("feeds", self.feeds),
-            ("asked", self.asked),
-            ("asked_once", self.asked_once),
+            ("requested", self.requested),
+            ("requested_once", self.requested_once),
             ("most_requests", self.most_requests),
             ("most_at_once", self.most_at_once),
             ("misdirected", self.misdirected),

@@ -1,10 +1,10 @@
-//! Dates as feeds and headers write them.
+//! Dates in feeds and headers.
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
-/// A time of day on a date, in UTC.
+/// A date and time in UTC.
 struct Civil {
     year: u64,
     month: u64,

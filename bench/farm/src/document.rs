@@ -1,8 +1,7 @@
-//! The feeds themselves: rendered whole before anyone asks, so that serving one is a gathering write.
+//! The feeds, rendered in advance so that serving one is a single vectored write.
 //!
-//! The long part of an entry comes from a pool that all feeds share, which keeps ten thousand feeds of 53 KB
-//! in less than two hundred megabytes. Title, link, id, date and first paragraph are each entry's own, so that no two
-//! entries say the same.
+//! The long part of an entry comes from a pool that all feeds share, which keeps ten thousand feeds of 53 KB in
+//! less than 200 MB. Title, link, id, date and first paragraph are unique, so that no two entries are equal.
 
 use std::io::IoSlice;
 
@@ -10,12 +9,12 @@ use crate::date;
 use crate::options::Options;
 use crate::words::{self, Random};
 
-/// So many articles are written; each entry uses one of them.
+/// Number of articles in the pool.
 const ARTICLES: usize = 256;
 
-/// Bytes of HTML in an article, which make a feed of 25 entries 53 KB.
+/// Bytes of HTML per article, which makes a feed of 25 entries 53 KB.
 const RSS_ARTICLE: usize = 1250;
-/// Less, since its markup is escaped.
+/// Fewer bytes, since the markup is escaped.
 const ATOM_ARTICLE: usize = 1130;
 
 /// Seconds between two entries of a feed.
@@ -68,17 +67,16 @@ pub(crate) struct Documents {
     all: Vec<Document>,
 }
 
-/// One feed, as it is sent.
 #[derive(Debug)]
 pub(crate) struct Document {
     atom: bool,
-    /// What this feed does not share, in order.
+    /// The parts that are not shared, in order.
     own: Box<[u8]>,
-    /// Where in `own` an article of the pool is to be put.
+    /// The offsets in `own` at which articles of the pool are inserted.
     seams: Vec<(u32, u16)>,
-    /// Status line and headers of a full answer.
+    /// Status line and headers of a full response.
     head: Vec<u8>,
-    /// The answer to who has it already.
+    /// The 304 response.
     pub(crate) not_modified: Vec<u8>,
     pub(crate) etag: String,
     pub(crate) last_modified: String,
@@ -111,7 +109,7 @@ impl Document {
         let mut own = String::with_capacity(600 * (count as usize + 1));
         let mut seams = Vec::with_capacity(count as usize);
         channel(&mut own, options, feed, modified);
-        // The newest first, as everywhere.
+        // Newest first.
         for number in (generation..generation + count).rev() {
             let mut random = Random::new(options.seed ^ 0xe417, u64::from(feed), number);
             let published = (options.epoch + (number + 1) * ENTRY_GAP).saturating_sub(count * ENTRY_GAP);
@@ -147,7 +145,7 @@ impl Document {
         self.not_modified = format!("HTTP/1.1 304 Not Modified\r\n{validators}\r\n").into_bytes();
     }
 
-    /// The document, piece by piece.
+    /// The document in pieces.
     pub(crate) fn body<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = &'a [u8]> {
         let ends = pool.ends(self.atom);
         let starts = std::iter::once(0).chain(self.seams.iter().map(|seam| seam.0 as usize));
@@ -156,7 +154,7 @@ impl Document {
         starts.zip(stops).zip(articles).flat_map(|((start, stop), article)| [&self.own[start..stop], article])
     }
 
-    /// The whole answer, for one gathering write.
+    /// The whole response, for one vectored write.
     pub(crate) fn answer<'a>(&'a self, pool: &'a Pool) -> Vec<IoSlice<'a>> {
         let mut parts = Vec::with_capacity(2 * self.seams.len() + 3);
         parts.push(IoSlice::new(&self.head));
@@ -165,7 +163,7 @@ impl Document {
     }
 }
 
-/// What stands before the first entry. No address in it: the same feed has the same bytes on every port.
+/// Everything before the first entry. It contains no address, so that a feed is identical on every port.
 fn channel(to: &mut String, options: &Options, feed: u32, modified: u64) {
     let mut title = String::new();
     words::words(&mut title, &mut Random::new(options.seed, 3, u64::from(feed)), 3);

@@ -1,33 +1,31 @@
-//! Who asked for what: counts that tell whether a poller was polite and complete.
-//!
-//! Absent on purpose: a log of requests. It would grow with the run and cost what the farm must not.
+//! Counts requests, to tell whether a poller was polite and complete. There is no log of requests, which would grow
+//! with the run and add cost.
 
 use crate::fault::Fault;
 
-/// What was asked of one feed.
+/// The requests for one feed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeedRecord {
-    /// All requests.
     pub requests: u64,
-    /// Those with `If-None-Match` or `If-Modified-Since`.
+    /// With `If-None-Match` or `If-Modified-Since`.
     pub conditional: u64,
-    /// Answered with the document, to its end.
+    /// Answered with the complete document.
     pub full: u64,
     /// Answered with 304.
     pub not_modified: u64,
-    /// Answered with a fault, or not to the end.
+    /// Answered with a fault, or incompletely.
     pub faults: u64,
-    /// Without validators, though it had been given some.
+    /// Without validators, although some had been sent.
     pub unconditional_again: u64,
-    /// With validators other than those last given.
+    /// With validators other than the last ones sent.
     pub wrong_validators: u64,
-    /// Before `Retry-After` or `max-age` were over.
+    /// Before the end of `Retry-After` or `max-age`.
     pub early: u64,
-    /// When it was first asked, in milliseconds since the farm began.
+    /// Time of the first request, in milliseconds since the farm started.
     pub first_at: Option<u64>,
-    /// When it was last asked.
+    /// Time of the last request.
     pub last_at: Option<u64>,
-    /// When it may be asked again, by what it was last answered.
+    /// Earliest time of the next request, according to the last response.
     pub allowed_at: u64,
     /// The last `If-None-Match`.
     pub if_none_match: Option<String>,
@@ -35,35 +33,33 @@ pub struct FeedRecord {
     pub if_modified_since: Option<String>,
 }
 
-/// All requests, summed up.
+/// The totals of all requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many feeds there are.
     pub feeds: u64,
-    /// How many of them were asked.
-    pub asked: u64,
-    /// How many of them were asked exactly once.
-    pub asked_once: u64,
-    /// The most requests that any of them got.
+    /// Number of feeds that were requested.
+    pub requested: u64,
+    /// Number of feeds that were requested exactly once.
+    pub requested_once: u64,
+    /// The maximum number of requests for one feed.
     pub most_requests: u64,
-    /// The most requests that one host had to serve at once.
+    /// The maximum number of concurrent requests to one host.
     pub most_at_once: u64,
     /// Faults served, in the order of [`Fault::ALL`].
     pub faults_served: [u64; Fault::ALL.len()],
-    /// Requests for feeds that are not there, or on another host.
+    /// Requests for unknown feeds, or to the wrong host.
     pub misdirected: u64,
     /// The sums of all records.
     pub total: FeedRecord,
 }
 
-/// A request's conditions.
+/// The validators of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Validators<'a> {
     pub(crate) etag: Option<&'a str>,
     pub(crate) modified: Option<&'a str>,
 }
 
-/// How a request ended.
 #[derive(Debug)]
 pub(crate) enum Ending<'a> {
     Full {
@@ -72,14 +68,14 @@ pub(crate) enum Ending<'a> {
     },
     NotModified,
     Fault(Fault),
-    /// The client went away before the end.
+    /// The client disconnected before the end.
     CutShort,
 }
 
-/// What outlives a reset.
+/// What a reset keeps.
 #[derive(Debug, Clone, Default)]
 struct Memory {
-    /// The validators that the feed's reader was last given.
+    /// The validators last sent for the feed.
     given: Option<(String, String)>,
     requests: u64,
 }
@@ -88,7 +84,7 @@ struct Memory {
 pub(crate) struct Ledger {
     records: Vec<FeedRecord>,
     memories: Vec<Memory>,
-    /// Requests that each host serves now, and the most there were.
+    /// Current and maximum concurrent requests per host.
     hosts: Vec<(u32, u32)>,
     faults: [u64; Fault::ALL.len()],
     misdirected: u64,
@@ -105,7 +101,7 @@ impl Ledger {
         }
     }
 
-    /// Notes a request; returns how many there were for this feed before.
+    /// Records a request; returns the number of earlier requests for this feed.
     pub(crate) fn begin(&mut self, feed: u32, host: u32, validators: Validators, now: u64) -> u64 {
         let (record, memory) = (&mut self.records[feed as usize], &mut self.memories[feed as usize]);
         record.requests += 1;
@@ -132,7 +128,7 @@ impl Ledger {
         memory.requests - 1
     }
 
-    /// Notes how a request ended, and how long its feed is to be left alone.
+    /// Records the end of a request, and when its feed may be requested again.
     pub(crate) fn end(&mut self, feed: u32, host: u32, ending: &Ending, allowed_at: u64) {
         let (record, memory) = (&mut self.records[feed as usize], &mut self.memories[feed as usize]);
         record.allowed_at = allowed_at;
@@ -177,8 +173,8 @@ impl Ledger {
             ..Summary::default()
         };
         for record in &self.records {
-            summary.asked += u64::from(record.requests > 0);
-            summary.asked_once += u64::from(record.requests == 1);
+            summary.requested += u64::from(record.requests > 0);
+            summary.requested_once += u64::from(record.requests == 1);
             summary.most_requests = summary.most_requests.max(record.requests);
             summary.total.add(record);
         }
@@ -187,7 +183,7 @@ impl Ledger {
 }
 
 impl FeedRecord {
-    /// Adds counts and spans of time; of headers there is no sum.
+    /// Adds counts and times; headers are not combined.
     fn add(&mut self, other: &FeedRecord) {
         self.requests += other.requests;
         self.conditional += other.conditional;

@@ -1,10 +1,9 @@
-//! A feed farm: a deterministic HTTP server with any number of feeds on any number of hosts, for benchmarks and
-//! for tests of politeness. The same options give the same bytes, on every machine.
+//! A feed farm: a deterministic HTTP server with any number of feeds on any number of hosts, for benchmarks and for
+//! tests of politeness. The same options give the same bytes on every machine.
 //!
-//! Each host is an address of its own in 127.0.0.0/8 with a listening socket of its own, since a socket bound
-//! to one loopback address accepts no other and a wildcard would open the farm to the network. A listener
-//! costs a file descriptor and some kernel memory, and no CPU time while nobody calls.
-//! Absent on purpose: TLS, compression, HTTP/2, names. The farm must cost little beside what it measures.
+//! Each host is an address in 127.0.0.0/8 with its own listening socket; a wildcard socket would open the farm to
+//! the network. A listener costs a file descriptor and some kernel memory, and no CPU time while idle. There is no
+//! TLS, compression, HTTP/2 or name resolution: the farm must cost little compared to what it measures.
 
 mod control;
 mod cpu;
@@ -34,14 +33,14 @@ pub use options::Options;
 use document::{Documents, Pool};
 use ledger::Ledger;
 
-/// A farm that is running. It stops when this is dropped.
+/// A running farm. It stops when this is dropped.
 #[derive(Debug)]
 pub struct Farm {
     state: Arc<State>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// What the server, the control endpoints and the handle share.
+/// State shared by the server, the control endpoints and the handle.
 #[derive(Debug)]
 pub(crate) struct State {
     options: Options,
@@ -51,7 +50,7 @@ pub(crate) struct State {
     ledger: Mutex<Ledger>,
     rates: Mutex<Rates>,
     started: Instant,
-    /// Milliseconds, where the time is set by hand; negative where it is not.
+    /// Milliseconds if the time is set manually; otherwise negative.
     clock: AtomicI64,
     stop: Notify,
 }
@@ -59,18 +58,17 @@ pub(crate) struct State {
 /// What a round over all feeds must yield.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
-    /// How many feeds there are.
     pub feeds: u64,
-    /// What is served now.
+    /// The current generation.
     pub generation: u64,
-    /// Entries in all documents together: what a first poll of each stores.
+    /// Total number of entries: what a first poll of each feed stores.
     pub entries: u64,
-    /// Bytes of all documents together.
+    /// Total size of all documents.
     pub bytes: u64,
 }
 
 impl Farm {
-    /// Renders all documents, binds all addresses, and serves from a thread of its own.
+    /// Renders all documents, binds all addresses, and serves from a separate thread.
     pub fn start(options: Options) -> std::io::Result<Farm> {
         options.check()?;
         let pool = Pool::new(&options);
@@ -87,7 +85,7 @@ impl Farm {
             pool,
             options,
         });
-        // One thread: on a shared machine the farm is to be a small and steady part of the load.
+        // One thread, so that the farm is a small and steady part of the load on a shared machine.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let served = Arc::clone(&state);
         let thread = std::thread::Builder::new()
@@ -96,12 +94,12 @@ impl Farm {
         Ok(Farm { state, thread: Some(thread) })
     }
 
-    /// Where the control endpoints are.
+    /// The address of the control endpoints.
     pub fn control(&self) -> SocketAddrV4 {
         SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.state.port)
     }
 
-    /// The URL of each feed, in order.
+    /// The URLs of all feeds, in order.
     pub fn urls(&self) -> Vec<String> {
         (0..self.state.options.feeds).map(|feed| self.state.options.url(feed, self.state.port)).collect()
     }
@@ -111,41 +109,38 @@ impl Farm {
         self.state.set_generation(generation);
     }
 
-    /// Changes how often which fault is served.
     pub fn set_rates(&self, rates: Rates) {
         *lock(&self.state.rates) = rates;
     }
 
-    /// Sets the clock that the ledger goes by to a fixed time in milliseconds, for pollers whose own clock is
-    /// set by hand.
+    /// Sets the ledger's clock to a fixed time in milliseconds, for pollers whose own clock is set manually.
     pub fn set_clock(&self, millis: u32) {
         self.state.clock.store(i64::from(millis), Ordering::Relaxed);
     }
 
-    /// What a round over all feeds must yield now.
     pub fn expected(&self) -> Expected {
         self.state.expected()
     }
 
-    /// All requests since the start or the last reset, summed up.
+    /// The totals of all requests since the start or the last reset.
     pub fn ledger(&self) -> Summary {
         lock(&self.state.ledger).summary()
     }
 
-    /// What was asked of each feed since the start or the last reset.
+    /// The requests for each feed since the start or the last reset.
     pub fn feeds(&self) -> Vec<FeedRecord> {
         lock(&self.state.ledger).feeds().to_vec()
     }
 
-    /// Forgets all counts. What each feed was last answered stays known, so that validators are checked still.
+    /// Clears all counts. The last response of each feed stays known, so that validators are still checked.
     pub fn reset_ledger(&self) {
         lock(&self.state.ledger).reset();
     }
 
-    /// Waits until someone stops it by its control endpoint.
+    /// Waits until the farm is stopped by its control endpoint.
     pub fn wait(mut self) {
         if let Some(thread) = self.thread.take() {
-            // A panic on that thread has printed itself.
+            // A panic in that thread has already been printed.
             drop(thread.join());
         }
     }
@@ -188,7 +183,7 @@ impl State {
     }
 }
 
-/// Nothing that holds these locks leaves things half done, so a panic elsewhere does not spoil them.
+/// A panic elsewhere leaves the data behind these locks consistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,26 +9,26 @@ use tokio::net::TcpListener;
 
 use crate::options::Options;
 
-/// Room for a whole document, so that one write takes it and no task waits for the rest.
+/// Enough for a whole document, so that one write suffices.
 const SEND_BUFFER: usize = 256 << 10;
 
-/// Few wait at one address; those who measure ask each host once at a time.
+/// Few connections wait at one address, since pollers request each host once at a time.
 const BACKLOG: i32 = 64;
 
-/// Descriptors for the runtime, files and the control connections.
+/// File descriptors for the runtime, files and control connections.
 const RESERVE: u64 = 100;
 
-/// Sockets that listen, not yet part of a runtime.
+/// Listening sockets that are not registered with a runtime yet.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     pub(crate) control: Socket,
     pub(crate) hosts: Vec<Socket>,
     pub(crate) port: u16,
-    /// How many connections may be open at once.
+    /// Maximum number of open connections.
     pub(crate) connections: usize,
 }
 
-/// Binds all addresses. With port 0 another is tried where the first choice is taken somewhere.
+/// Binds all addresses. With port 0, another port is tried if the first one is taken on some address.
 pub(crate) fn bind(options: &Options) -> io::Result<Listeners> {
     let hosts = options.hosts();
     let allowed = raise_limit();
@@ -56,7 +56,7 @@ fn bind_at(port: u16, hosts: u32, connections: usize) -> io::Result<Listeners> {
     Ok(Listeners { control, hosts: hosts.collect::<io::Result<_>>()?, port, connections })
 }
 
-/// Connections inherit what is set here, which saves a call for each.
+/// Connections inherit these options, which saves a call for each.
 fn listener(address: SocketAddrV4) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
@@ -68,7 +68,7 @@ fn listener(address: SocketAddrV4) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Allows itself as many open files as it may; returns how many.
+/// Raises the limit of open files to its maximum, and returns it.
 fn raise_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
@@ -76,7 +76,7 @@ fn raise_limit() -> u64 {
     now.unwrap_or(u64::MAX)
 }
 
-/// Hands a socket to the runtime that is running.
+/// Registers a socket with the current runtime.
 pub(crate) fn adopt(socket: Socket) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }

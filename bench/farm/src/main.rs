@@ -1,4 +1,4 @@
-//! `farm --feeds 2000 --port 0`: serves until stopped, having printed where.
+//! `farm --feeds 2000 --port 0`: prints its address, and serves until stopped.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -9,18 +9,18 @@ use farm::{Farm, Fault, Options};
 const HELP: &str = "\
 Serves deterministic feeds on addresses of 127.0.0.0/8.
 
-  --feeds N              how many feeds (100)
-  --hosts N              how many addresses they are spread over (one each)
-  --port N               the port of all of them (0: any that is free)
-  --seed N               decides all words (1)
-  --entries N            entries of a feed, on average (25)
-  --epoch SECONDS        about when the newest entry was published (1794700800)
-  --latency-ms N         how long each answer is held back (0)
+  --feeds N              number of feeds (100)
+  --hosts N              number of addresses (one per feed)
+  --port N               port of all addresses (0: any free port)
+  --seed N               seed of all texts (1)
+  --entries N            average entries per feed (25)
+  --epoch SECONDS        approximate publication time of the newest entry (1794700800)
+  --latency-ms N         delay of each response (0)
   --max-age SECONDS      sends Cache-Control: max-age (not sent)
   --keep-alive-ms N      how long an idle connection stays open (5000)
-  --rate FAULT=SHARE     not_found, server_error, rate_limited, timeout or reset, 0 to 1 (0)
-  --urls FILE            where to write the URLs of all feeds (a file in the temporary directory)
-  --until-stdin-closes   ends when its input does, as when the program that started it is gone
+  --rate FAULT=SHARE     rate of not_found, server_error, rate_limited, timeout or reset, 0 to 1 (0)
+  --urls FILE            file for the URLs of all feeds (in the temporary directory)
+  --until-stdin-closes   ends when its input is closed
 ";
 
 fn main() -> ExitCode {
@@ -88,17 +88,17 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
             "--max-age" => options.max_age = Some(number(name, value)?),
             "--keep-alive-ms" => options.keep_alive_ms = number(name, value)?,
             "--rate" => {
-                let (fault, share) = value.split_once('=').ok_or("--rate wants FAULT=SHARE")?;
-                let fault = Fault::by_name(fault).ok_or_else(|| format!("no fault is called '{fault}'"))?;
+                let (fault, share) = value.split_once('=').ok_or("--rate takes FAULT=SHARE")?;
+                let fault = Fault::by_name(fault).ok_or_else(|| format!("unknown fault '{fault}'"))?;
                 options.rates.set(fault, number(name, share)?);
             }
             "--urls" => command.urls = Some(value.into()),
-            _ => return Err(format!("no option is called '{name}'; see --help")),
+            _ => return Err(format!("unknown option '{name}'; see --help")),
         }
     }
     Ok(command)
 }
 
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, String> {
-    value.parse().map_err(|_| format!("{name}: '{value}' is not a number that fits"))
+    value.parse().map_err(|_| format!("{name}: '{value}' is not a valid number"))
 }

@@ -1,32 +1,30 @@
-//! What kind of farm is wanted.
+//! Options of a farm.
 
 use std::io;
 use std::net::Ipv4Addr;
 
 use crate::fault::Rates;
 
-/// What kind of farm is wanted.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How many feeds.
     pub feeds: u32,
-    /// How many hosts they are spread over; at most one per feed.
+    /// Number of hosts; at most one per feed.
     pub hosts: u32,
-    /// The port of all addresses; 0 finds a free one.
+    /// The port of all addresses; 0 chooses a free one.
     pub port: u16,
-    /// Decides all words.
+    /// Seed of all texts.
     pub seed: u64,
-    /// Entries of a feed, on average; each has up to a fifth more or fewer.
+    /// Average entries per feed; each has up to a fifth more or fewer.
     pub entries: u32,
-    /// Seconds since 1970 when the first entry of generation 1 was published.
+    /// Publication time of the first entry of generation 1, in seconds since 1970.
     pub epoch: u64,
-    /// How long each answer is held back.
+    /// Delay of each response.
     pub latency_ms: u64,
     /// `Cache-Control: max-age` in seconds, if any.
     pub max_age: Option<u64>,
     /// How long an idle connection stays open.
     pub keep_alive_ms: u64,
-    /// How often which fault is served.
+    /// Fault rates.
     pub rates: Rates,
 }
 
@@ -49,25 +47,24 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The number of hosts that there really are.
+    /// The actual number of hosts.
     pub(crate) fn hosts(&self) -> u32 {
         self.hosts.min(self.feeds).max(1)
     }
 
     pub(crate) fn check(&self) -> io::Result<()> {
-        // 127.1.0.0 to 127.255.255.255: the first 65,536 are left to whatever else the machine runs.
+        // 127.1.0.0 to 127.255.255.255: the first 65,536 addresses are left to other programs.
         if self.hosts() > 0x00fe_0000 {
             return Err(io::Error::other("127.0.0.0/8 has no room for so many hosts"));
         }
         self.rates.check()
     }
 
-    /// The address of a host.
     pub(crate) fn address(host: u32) -> Ipv4Addr {
         Ipv4Addr::from(0x7f01_0001 + host)
     }
 
-    /// The host that a feed is on.
+    /// The host of a feed.
     pub(crate) fn host_of(&self, feed: u32) -> u32 {
         feed % self.hosts()
     }
@@ -76,12 +73,12 @@ impl Options {
         format!("http://{}:{port}/feed/{feed}.xml", Self::address(self.host_of(feed)))
     }
 
-    /// Three in ten are Atom.
+    /// 30 % are Atom.
     pub(crate) fn is_atom(feed: u32) -> bool {
         feed % 10 >= 7
     }
 
-    /// How many entries a feed has, in every generation.
+    /// The number of entries of a feed, which is the same in every generation.
     pub(crate) fn entries_of(&self, feed: u32) -> u32 {
         let spread = self.entries / 5;
         self.entries - spread + feed % (2 * spread + 1)

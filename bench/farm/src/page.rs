@@ -1,17 +1,17 @@
-//! Pages for people: an index of articles and the articles themselves, written when somebody asks for one.
+//! HTML pages: an index of articles and the articles themselves, rendered on request.
 //!
-//! Each feed has an index beside it, `/index/12`, that links to its articles, `/page/12/3`: some at first, and one more with
-//! each generation. Absent on purpose: validators and the ledger. Who polls pages is measured, not judged.
+//! Each feed has an index, `/index/12`, that links to its articles, `/page/12/3`: some in the first generation, and
+//! one more in each following. There are no validators, and requests are not in the ledger.
 
 use crate::options::Options;
 use crate::words::{self, Random};
 
 /// Links on an index in the first generation.
 const LINKS: u64 = 5;
-/// Bytes of HTML in an article, which with all that is around it make a page of 12 KB.
+/// Bytes of HTML in an article, which makes a page of 12 KB.
 const ARTICLE: usize = 8 << 10;
 
-/// The whole answer to a request for a page, if there is such a page.
+/// The response to a request for a page, if it exists.
 pub(crate) fn answer(options: &Options, target: &str, generation: u64) -> Option<Vec<u8>> {
     let mut path = target.strip_prefix('/')?.split('/');
     let (kind, feed) = (path.next()?, path.next()?.parse().ok().filter(|feed| *feed < options.feeds)?);
@@ -46,11 +46,13 @@ fn page(options: &Options, feed: u32, number: u64) -> String {
     let title = title(options, feed, number);
     let mut random = Random::new(options.seed ^ 0x9a6f, u64::from(feed), number);
     let (author, text) = (words::name(&mut random), words::article(&mut random, ARTICLE));
-    let article = format!("<main><article><h1>{title}</h1><p class=\"byline\">By {author}</p>\n{text}</article></main>");
+    let article = format!(
+        "<main><article><h1>{title}</h1><p class=\"byline\">By {author}</p>\n{text}</article></main>"
+    );
     around(&title, &article)
 }
 
-/// What every page of a site has.
+/// The layout of every page.
 fn around(title: &str, content: &str) -> String {
     let links: String = (0..20).map(|n| format!("<li><a href=\"/about/{n}\">About {n}</a></li>\n")).collect();
     format!(

@@ -1,19 +1,18 @@
-//! As much of HTTP/1.1 requests as the farm needs.
+//! A minimal parser of HTTP/1.1 requests.
 
 use memchr::memmem;
 
 use crate::ledger::Validators;
 
-/// A request without a body.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) target: &'a str,
     pub(crate) validators: Validators<'a>,
-    /// The client wants the connection closed.
+    /// The client asks to close the connection.
     pub(crate) close: bool,
 }
 
-/// How long the head of the request in `bytes` is, once it is there.
+/// The length of the request's head, once it is complete.
 pub(crate) fn head_length(bytes: &[u8]) -> Option<usize> {
     memmem::find(bytes, b"\r\n\r\n").map(|end| end + 4)
 }
@@ -39,7 +38,7 @@ impl<'a> Request<'a> {
         Some(request)
     }
 
-    /// The number in `/feed/12.xml`, whatever is asked of it.
+    /// The number in `/feed/12.xml`, ignoring the query.
     pub(crate) fn feed(&self) -> Option<u32> {
         let path = self.target.split('?').next()?;
         path.strip_prefix("/feed/")?.strip_suffix(".xml")?.parse().ok()

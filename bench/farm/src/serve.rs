@@ -1,4 +1,4 @@
-//! Connections and answers.
+//! Serves connections.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -14,34 +14,34 @@ use crate::listen::{self, Listeners};
 use crate::request::{Request, head_length};
 use crate::{State, control, lock, page};
 
-/// Requests longer than this are nobody's that we serve.
+/// Longer request heads are refused.
 const HEAD_LIMIT: usize = 16 << 10;
 
-/// How long a request that gets no answer is held, if the client is that patient.
+/// How long a request without a response is held.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What a 429 asks for.
+/// `Retry-After` of a 429.
 const RETRY_AFTER_SECS: u64 = 120;
 
-/// Who is spoken to on a connection.
+/// The server side of a connection.
 #[derive(Debug, Clone, Copy)]
 enum Party {
     Host(u32),
     Control,
 }
 
-/// The connections that are open: each holds one of these. The number is how many there may be.
+/// The open connections, each of which holds a clone; and their maximum number.
 #[derive(Debug, Clone)]
 struct Open(Arc<()>, usize);
 
 impl Open {
-    /// Whether idle connections might soon keep others out.
+    /// Whether idle connections may soon keep others out.
     fn is_tight(&self, hosts: u32) -> bool {
         Arc::strong_count(&self.0).saturating_sub(hosts as usize) > self.1 / 2
     }
 }
 
-/// Serves until it is told to stop.
+/// Serves until stopped.
 pub(crate) async fn run(state: Arc<State>, listeners: Listeners) {
     let open = Open(Arc::new(()), listeners.connections);
     let hosts = listeners.hosts.into_iter().zip((0..).map(Party::Host));
@@ -60,11 +60,11 @@ async fn accept(listener: TcpListener, party: Party, state: Arc<State>, open: Op
             Ok((stream, _)) => {
                 let (state, open) = (Arc::clone(&state), open.clone());
                 tokio::spawn(async move {
-                    // A client that goes away is its own affair; the ledger has it.
+                    // Disconnecting clients are recorded in the ledger.
                     drop(connection(stream, party, &state, &open).await);
                 });
             }
-            // At the limit of open files, callers wait in the kernel's queue.
+            // At the limit of open files, connections wait in the kernel's queue.
             Err(_) => sleep(Duration::from_millis(10)).await,
         }
     }
@@ -98,7 +98,7 @@ async fn connection(mut stream: TcpStream, party: Party, state: &State, open: &O
     }
 }
 
-/// Answers a request for a feed, and keeps the ledger.
+/// Responds to a request for a feed, and updates the ledger.
 async fn serve(stream: &mut TcpStream, request: &Request<'_>, host: u32, state: &State) -> io::Result<()> {
     let documents = state.documents();
     if request.target == "/robots.txt" {
@@ -136,7 +136,7 @@ async fn serve(stream: &mut TcpStream, request: &Request<'_>, host: u32, state: 
     result
 }
 
-/// RFC 9110: where there is an entity tag, the date does not count.
+/// RFC 9110: the date is ignored if there is an entity tag.
 fn is_current(validators: Validators, etag: &str, last_modified: &str) -> bool {
     match validators {
         Validators { etag: Some(known), .. } => known == etag,
@@ -145,7 +145,7 @@ fn is_current(validators: Validators, etag: &str, last_modified: &str) -> bool {
     }
 }
 
-/// Goes wrong as asked. An error ends the connection.
+/// Serves a fault. An error closes the connection.
 async fn fail(stream: &mut TcpStream, fault: Fault, answer: Vec<IoSlice<'_>>) -> io::Result<()> {
     match fault {
         Fault::NotFound => stream.write_all(&simple("404 Not Found", "")).await,
@@ -155,7 +155,7 @@ async fn fail(stream: &mut TcpStream, fault: Fault, answer: Vec<IoSlice<'_>>) ->
             stream.write_all(&simple("429 Too Many Requests", &header)).await
         }
         Fault::Timeout => {
-            // Returns early only where the client hangs up.
+            // Returns early only if the client disconnects.
             drop(timeout(TIMEOUT, stream.read(&mut [0; 64])).await);
             Err(io::ErrorKind::TimedOut.into())
         }
@@ -169,7 +169,7 @@ async fn fail(stream: &mut TcpStream, fault: Fault, answer: Vec<IoSlice<'_>>) ->
     }
 }
 
-/// An answer without a body.
+/// A response without a body.
 fn simple(status: &str, headers: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n{headers}\r\n").into_bytes()
 }

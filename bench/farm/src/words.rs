@@ -1,11 +1,11 @@
-//! Words, sentences and paragraphs that are the same for the same seed.
+//! Deterministic words, sentences and paragraphs.
 
-/// Splitmix64: small, fast, and good enough for prose.
+/// Splitmix64: small and fast.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A stream of its own for each pair of numbers.
+    /// An independent sequence for each pair of numbers.
     pub(crate) fn new(seed: u64, a: u64, b: u64) -> Self {
         let mut random =
             Self(seed ^ a.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ b.wrapping_mul(0xa076_1d64_78bd_642f));
@@ -133,7 +133,7 @@ const WORDS: [&str; 96] = [
 const NAMES: [&str; 12] =
     ["Ada", "Brigitte", "Chen", "Dara", "Emeka", "Freya", "Goran", "Hana", "Ines", "Joaquín", "Kaya", "Lars"];
 
-/// A person.
+/// A person's name.
 pub(crate) fn name(random: &mut Random) -> &'static str {
     NAMES[random.below(NAMES.len())]
 }
@@ -142,7 +142,7 @@ fn word(random: &mut Random) -> &'static str {
     WORDS[random.below(WORDS.len())]
 }
 
-/// Adds `count` words, the first with a capital letter.
+/// Appends `count` words, the first capitalised.
 pub(crate) fn words(to: &mut String, random: &mut Random, count: usize) {
     for n in 0..count {
         let word = word(random);
@@ -159,7 +159,7 @@ pub(crate) fn words(to: &mut String, random: &mut Random, count: usize) {
     }
 }
 
-/// HTML of about `size` bytes, in the manner of blogs: paragraphs with links and emphasis, lists, pictures.
+/// HTML of about `size` bytes, like a blog post: paragraphs with links and emphasis, lists, images.
 pub(crate) fn article(random: &mut Random, size: usize) -> String {
     let mut html = String::with_capacity(size + 512);
     while html.len() < size {

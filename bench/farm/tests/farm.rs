@@ -1,4 +1,4 @@
-//! The farm, asked as a poller would.
+//! Tests of the farm with a simple client.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ impl Answer {
     }
 }
 
-/// Asks once, on a connection of its own; none where no whole answer came.
+/// Sends one request on a new connection; `None` without a complete response.
 fn try_get(url: &str, headers: &str) -> Option<Answer> {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -55,7 +55,7 @@ fn ids(body: &str) -> Vec<String> {
 }
 
 #[test]
-fn two_farms_serve_the_same_bytes_on_hosts_of_their_own() {
+fn two_farms_serve_the_same_bytes() {
     let ((one, urls), (_two, others)) = (start(20), start(20));
     for (url, other) in urls.iter().zip(&others) {
         assert_eq!(get(url, "").body, get(other, "").body);
@@ -71,7 +71,7 @@ fn two_farms_serve_the_same_bytes_on_hosts_of_their_own() {
 }
 
 #[test]
-fn feeds_have_the_size_that_was_measured_before() {
+fn feeds_have_the_documented_size() {
     let (farm, urls) = start(220);
     let expected = farm.expected();
     assert_eq!(expected.entries, 220 * 25, "20 to 30 each");
@@ -84,7 +84,7 @@ fn feeds_have_the_size_that_was_measured_before() {
 }
 
 #[test]
-fn who_has_it_gets_304() {
+fn matching_validators_get_304() {
     let (farm, urls) = start(10);
     let first = get(&urls[3], "");
     assert_eq!(first.status, 200);
@@ -93,7 +93,7 @@ fn who_has_it_gets_304() {
     assert_eq!(second.header("ETag"), first.header("ETag"));
     let by_date = format!("if-modified-since: {}\r\n", first.header("Last-Modified").unwrap());
     assert_eq!(get(&urls[3], &by_date).status, 304);
-    // The entity tag decides.
+    // The entity tag takes precedence.
     assert_eq!(get(&urls[3], &format!("If-None-Match: \"other\"\r\n{by_date}")).status, 200);
     let feed = &farm.feeds()[3];
     assert_eq!((feed.requests, feed.conditional, feed.full, feed.not_modified), (4, 3, 2, 2));
@@ -121,7 +121,7 @@ fn a_generation_adds_an_entry_and_drops_the_oldest() {
 }
 
 #[test]
-fn the_ledger_counts_what_a_poller_must_not_do() {
+fn the_ledger_counts_impolite_requests() {
     let farm = Farm::start(Options { feeds: 6, hosts: 2, max_age: Some(60), ..Options::default() }).unwrap();
     let urls = farm.urls();
     farm.set_clock(0);
@@ -133,19 +133,22 @@ fn the_ledger_counts_what_a_poller_must_not_do() {
     get(&urls[1], "If-None-Match: \"never given\"\r\n");
     get(&urls[0].replace("/0.xml", "/1.xml"), "");
     let ledger = farm.ledger();
-    assert_eq!((ledger.asked, ledger.asked_once, ledger.most_requests, ledger.misdirected), (2, 1, 3, 1));
+    assert_eq!(
+        (ledger.requested, ledger.requested_once, ledger.most_requests, ledger.misdirected),
+        (2, 1, 3, 1)
+    );
     let total = &ledger.total;
     assert_eq!((total.early, total.unconditional_again, total.wrong_validators), (1, 1, 1));
     assert_eq!((total.first_at, total.last_at, total.allowed_at), (Some(0), Some(120_000), 180_000));
     farm.reset_ledger();
     assert_eq!(farm.ledger().total.requests, 0);
-    // What was given stays known.
+    // Sent validators stay known.
     get(&urls[0], "");
     assert_eq!(farm.ledger().total.unconditional_again, 1);
 }
 
 #[test]
-fn requests_at_once_are_seen_by_host() {
+fn concurrent_requests_are_counted_per_host() {
     let farm = Farm::start(Options { feeds: 4, hosts: 2, latency_ms: 200, ..Options::default() }).unwrap();
     let urls = farm.urls();
     let together = |pair: [usize; 2]| {
@@ -162,7 +165,7 @@ fn requests_at_once_are_seen_by_host() {
 }
 
 #[test]
-fn faults_come_at_their_rate_and_the_same_each_time() {
+fn faults_follow_their_rate_deterministically() {
     let mut rates = Rates::default();
     for fault in [Fault::NotFound, Fault::ServerError, Fault::RateLimited, Fault::Reset] {
         rates.set(fault, 0.2);
@@ -202,10 +205,10 @@ fn control_over_http() {
     let control = |path: &str| get(&format!("http://{}{path}", farm.control()), "");
     assert!(control("/generation?n=2").body.starts_with("{\"feeds\":10,\"generation\":2,\"entries\":"));
     get(&urls[0], "");
-    assert!(control("/ledger").body.contains("\"asked\":1,\"asked_once\":1,"));
+    assert!(control("/ledger").body.contains("\"requested\":1,\"requested_once\":1,"));
     assert_eq!(control("/feeds").body.lines().count(), 11);
     control("/reset");
-    assert_eq!(farm.ledger().asked, 0);
+    assert_eq!(farm.ledger().requested, 0);
     assert_eq!(control("/faults?not_found=1").status, 200);
     assert_eq!(get(&urls[0], "").status, 404);
     assert_eq!(control("/faults?not_found=2").status, 400);
@@ -231,7 +234,7 @@ fn a_connection_serves_many_requests() {
         }
         stream.read_exact(&mut vec![0; length]).unwrap();
     }
-    // Asked of the serving thread itself, which notes an answer after it is sent.
+    // Requested from the serving thread, which records a response after it is sent.
     let ledger = get(&format!("http://{}/ledger", farm.control()), "");
     assert!(ledger.body.contains("\"full\":4,"), "{}", ledger.body);
 }

@@ -1,4 +1,4 @@
-//! Criterion's view: each parser over each kind of document, and over all of them.
+//! Criterion benchmark: each parser over each kind of document, and over all of them.
 
 use bench_parsers::feeds::documents;
 use bench_parsers::rivals::PARSERS;

@@ -1,9 +1,9 @@
-//! An allocator that counts.
+//! A counting allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The system's allocator, counting. Install it with `#[global_allocator]`.
+/// The system allocator with counters. Install it with `#[global_allocator]`.
 pub struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
@@ -16,7 +16,7 @@ fn grow(bytes: usize) {
     PEAK.fetch_max(live, Relaxed);
 }
 
-// SAFETY: every call is passed on unchanged to the system's allocator; the counters touch no memory of it.
+// SAFETY: every call is forwarded unchanged to the system allocator; the counters do not touch its memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
@@ -35,15 +35,15 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What a piece of work cost.
+/// The cost of an operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     pub allocations: usize,
-    /// Bytes at the worst moment, beyond those held before.
+    /// Maximum additional bytes.
     pub peak: usize,
 }
 
-/// Runs a piece of work and counts; only meaningful where [`Counting`] is installed and nothing else runs.
+/// Runs an operation and counts; only valid if [`Counting`] is installed and nothing else runs.
 pub fn cost<T>(work: impl FnOnce() -> T) -> (T, Cost) {
     let before = LIVE.load(Relaxed);
     PEAK.store(before, Relaxed);

@@ -1,15 +1,14 @@
-//! Feeds in the manner of real ones, the same on every run, or those of a directory.
+//! Generated feeds modelled on real ones, or the feeds of a directory.
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// A document by its name.
 pub struct Document {
     pub name: String,
     pub bytes: Vec<u8>,
 }
 
-/// The documents of the directory that `FEEDS` names, largest first and at most 20; else generated ones.
+/// The documents of the directory in `FEEDS`, largest first, at most 20; or else generated ones.
 pub fn documents() -> Vec<Document> {
     match std::env::var_os("FEEDS") {
         Some(directory) => from_directory(Path::new(&directory)),
@@ -30,7 +29,7 @@ fn from_directory(directory: &Path) -> Vec<Document> {
     documents
 }
 
-/// Twenty feeds of five kinds, with some 8 KB an entry, as large real feeds have.
+/// Twenty feeds of five kinds, with about 8 KB per entry, like large real feeds.
 pub fn generated() -> Vec<Document> {
     type Kind = (&'static str, fn(&mut Writer, usize) -> String, usize);
     let kinds: [Kind; 5] = [
@@ -51,7 +50,6 @@ pub fn generated() -> Vec<Document> {
     documents
 }
 
-/// A source of words.
 pub struct Writer {
     state: u64,
 }
@@ -107,7 +105,7 @@ impl Writer {
         text
     }
 
-    /// Paragraphs of HTML, as an editor leaves them.
+    /// Paragraphs of HTML, as an editor produces them.
     fn html(&mut self, paragraphs: usize) -> String {
         let mut html = String::new();
         for index in 0..paragraphs {
@@ -139,7 +137,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// RSS of a weblog: a teaser, and the whole text in a section.
+/// RSS of a blog: a summary, and the full text in a CDATA section.
 fn weblog(writer: &mut Writer, entries: usize) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?><rss version=\"2.0\"\n\
@@ -172,7 +170,7 @@ fn weblog(writer: &mut Writer, entries: usize) -> String {
     out + "</channel>\n</rss>\n"
 }
 
-/// Atom with escaped HTML, as hosted weblogs and static site generators write it.
+/// Atom with escaped HTML, as hosted blogs and static site generators produce it.
 fn escaped(writer: &mut Writer, entries: usize) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:lang=\"en\">\n\
@@ -254,7 +252,7 @@ fn podcast(writer: &mut Writer, entries: usize) -> String {
     out + "</channel></rss>\n"
 }
 
-/// News: short teasers with pictures.
+/// News: short summaries with images.
 fn news(writer: &mut Writer, entries: usize) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rss version=\"2.0\" \

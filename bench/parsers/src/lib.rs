@@ -1,4 +1,4 @@
-//! Feeds to read and parsers to read them with.
+//! Documents and parsers for the comparison.
 
 pub mod count;
 pub mod feeds;

@@ -6,7 +6,7 @@ use gleaner_feed::Options;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-/// A parser by its name. It returns the number of entries, or none if it fails.
+/// A parser. `read` returns the number of entries, or `None` if it fails.
 pub struct Parser {
     pub name: &'static str,
     pub read: fn(&[u8]) -> Option<usize>,
@@ -36,7 +36,7 @@ fn rss_atom(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// No feed, only events: what any parser on quick-xml has to pay.
+/// Only events, no feed: the minimum cost of any parser based on quick-xml.
 fn events(bytes: &[u8]) -> Option<usize> {
     let mut reader = Reader::from_reader(bytes);
     let mut entries = 0;

@@ -1,8 +1,7 @@
-//! The API beside a bare handler: how many requests a second each answers, and how long the slowest take.
+//! Measures requests per second and latencies of the API, compared to a bare handler.
 //!
-//! One server after the other in a process of its own, the same body in both: a page of fifty sources of however many
-//! there are, read from the database each time, against the same bytes from memory. The same router layers (token,
-//! limits, metrics) are before the first and nothing before the second.
+//! Each server runs in turn in its own process. gleaner reads a page of fifty sources from the database for each
+//! request, with all its layers (token, limits, metrics); the bare handler returns the same bytes from memory.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use gleaner::clock::{Chance, SystemClock};
+use gleaner::clock::{RandomSource, SystemClock};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::service::{Scope, Service};
 use gleaner::store::{Options, open};
@@ -20,26 +19,25 @@ use gleaner::web::{self, Web};
 use gleaner_core::time::Span;
 use tokio::net::TcpListener;
 
-use crate::Failed;
+use crate::Error;
+use crate::gleaner_program::{begin, source};
 use crate::report::Figure;
-use crate::subject::{begin, source};
 
-/// Clients at once.
+/// Concurrent clients.
 const CLIENTS: usize = 8;
-/// How long each server is asked.
+/// Duration of each measurement.
 const DURATION: Duration = Duration::from_secs(4);
-/// How often the two take turns.
-const TURNS: usize = 3;
+/// Number of repetitions.
+const REPETITIONS: usize = 3;
 
-/// What a server did.
 #[derive(Debug, Clone, Copy)]
 struct Speed {
     per_second: f64,
     p99_ms: f64,
 }
 
-/// Measures both, and says how they compare.
-pub(crate) fn run(sources: usize) -> Result<Vec<Figure>, Failed> {
+/// Measures and compares both.
+pub(crate) fn run(sources: usize) -> Result<Vec<Figure>, Error> {
     let directory = tempfile::TempDir::new()?;
     let database = directory.path().join("api.db").display().to_string();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -48,11 +46,11 @@ pub(crate) fn run(sources: usize) -> Result<Vec<Figure>, Failed> {
         "GET /api/v1/sources?limit=50&cursor={} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\r\n",
         sources / 2
     );
-    let body = ask(&mut TcpStream::connect(api)?, &request)?;
+    let body = request(&mut TcpStream::connect(api)?, &request)?;
     let bare = runtime.block_on(start_bare(body.clone()))?;
     let bare_request = "GET / HTTP/1.1\r\nhost: bench\r\n\r\n";
     let (mut ratios, mut slowest) = (Vec::new(), Vec::new());
-    for _ in 0..TURNS {
+    for _ in 0..REPETITIONS {
         let (ours, theirs) = (load(api, &request)?, load(bare, bare_request)?);
         eprintln!(
             "50 of {sources} sources, {} bytes: {:.0}/s, p99 {:.1} ms; from memory {:.0}/s, p99 {:.1} ms",
@@ -69,14 +67,14 @@ pub(crate) fn run(sources: usize) -> Result<Vec<Figure>, Failed> {
     Ok(vec![("api_ratio".to_owned(), median(ratios)), ("api_p99_ms".to_owned(), median(slowest))])
 }
 
-async fn start(database: &str, sources: usize) -> Result<(SocketAddr, String), Failed> {
+async fn start(database: &str, sources: usize) -> Result<(SocketAddr, String), Error> {
     let store = open(&Options::new(database)).await?;
     let all: Vec<_> =
         (0..sources).map(|n| source(&format!("https://h{n}.example/feed.xml"), begin())).collect();
     for some in all.chunks(1000) {
         store.create_sources(some, begin()).await?;
     }
-    let service = Arc::new(Service::new(store, config()?, Arc::new(SystemClock), Chance::new()));
+    let service = Arc::new(Service::new(store, config()?, Arc::new(SystemClock), RandomSource::new()));
     let actor = service.local().await?;
     let token = service.by(&actor).create_token("bench", &[Scope::Read], Span::from_days(1)).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -86,7 +84,7 @@ async fn start(database: &str, sources: usize) -> Result<(SocketAddr, String), F
     Ok((address, token.secret.expose().to_owned()))
 }
 
-async fn start_bare(body: Vec<u8>) -> Result<SocketAddr, Failed> {
+async fn start_bare(body: Vec<u8>) -> Result<SocketAddr, Error> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let body = bytes::Bytes::from(body);
@@ -98,10 +96,10 @@ async fn start_bare(body: Vec<u8>) -> Result<SocketAddr, Failed> {
     Ok(address)
 }
 
-/// What secrets are sealed with.
+/// The vault's key.
 pub(crate) const KEY: &str = "abababababababababababababababababababababababababababababababab";
 
-pub(crate) fn config() -> Result<Config, Failed> {
+pub(crate) fn config() -> Result<Config, Error> {
     let set = |assignment: String| Flag { name: "bench".into(), assignment };
     let key = format!("store.key=\"{KEY}\"");
     let flags = vec![set(key), set("api.requests_per_minute=0".to_owned())];
@@ -110,19 +108,19 @@ pub(crate) fn config() -> Result<Config, Failed> {
     Ok(Config::load(&inputs).map_err(|errors| errors.to_string())?.config)
 }
 
-/// Asks again and again, from several clients at once.
-fn load(server: SocketAddr, request: &str) -> Result<Speed, Failed> {
+/// Repeats a request with several concurrent clients.
+fn load(server: SocketAddr, request: &str) -> Result<Speed, Error> {
     let stop = AtomicBool::new(false);
     let begun = Instant::now();
-    let mut times: Vec<Duration> = std::thread::scope(|scope| -> Result<_, Failed> {
-        let client = || -> Result<Vec<Duration>, Failed> {
+    let mut times: Vec<Duration> = std::thread::scope(|scope| -> Result<_, Error> {
+        let client = || -> Result<Vec<Duration>, Error> {
             let mut stream = TcpStream::connect(server)?;
             stream.set_nodelay(true)?;
             let mut times = Vec::new();
             while !stop.load(Ordering::Relaxed) {
-                let asked = Instant::now();
-                ask(&mut stream, request)?;
-                times.push(asked.elapsed());
+                let sent_at = Instant::now();
+                request(&mut stream, request)?;
+                times.push(sent_at.elapsed());
             }
             Ok(times)
         };
@@ -141,8 +139,8 @@ fn load(server: SocketAddr, request: &str) -> Result<Speed, Failed> {
     Ok(Speed { per_second, p99_ms: p99.as_secs_f64() * 1000.0 })
 }
 
-/// One request on a kept connection; the body of its answer, which must be a good one.
-pub(crate) fn ask(stream: &mut TcpStream, request: &str) -> Result<Vec<u8>, Failed> {
+/// One request on a kept connection; returns the body of a successful response.
+pub(crate) fn request(stream: &mut TcpStream, request: &str) -> Result<Vec<u8>, Error> {
     stream.write_all(request.as_bytes())?;
     let mut reader = BufReader::with_capacity(64 << 10, stream);
     let (mut line, mut length) = (String::new(), 0);

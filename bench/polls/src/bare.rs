@@ -1,16 +1,16 @@
-//! The limit: a loop that polls with the same client, parser and database, and does nothing else.
+//! The baseline: a loop that polls with the same client, parser and database, and does nothing else.
 //!
-//! It keeps all in memory, so that it never asks the database what is known. Of each new entry it makes what a post
-//! has: plain text and its SHA-256. Keys are xxh3, not SHA-256; an edited entry goes unnoticed, a vanished one too.
-//! Documents are parsed where they arrive, and nobody waits for a write. Absent on purpose: health, schedules,
-//! claims, leases, events, history that is joined, panics and failures, which end it.
+//! It keeps all state in memory and never queries the database. For each new entry it computes what a post needs:
+//! plain text and its SHA-256. Keys are xxh3 instead of SHA-256; edited and vanished entries are not detected.
+//! Documents are parsed on the async threads, and nothing waits for writes. There is no health, scheduling, claims,
+//! leases, events or merged history; a panic or failure ends the run.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use gleaner::fetch::{Fetcher, Outside, Request, Validators};
+use gleaner::fetch::{Fetcher, NetworkOverrides, Request, Validators};
 use gleaner::read::{self, text::plain_text};
 use gleaner_core::post::content_hash;
 use gleaner_core::time::Time;
@@ -19,17 +19,17 @@ use tokio::sync::mpsc;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::Failed;
+use crate::Error;
 use crate::child::{Counts, Program};
 use crate::database::{self, Poll, Post, Writer};
-use crate::subject::{begin, config};
+use crate::gleaner_program::{begin, config};
 
-/// Requests under way, as many as gleaner has by default.
+/// Concurrent requests; gleaner's default.
 const IN_FLIGHT: usize = 64;
-/// Polls in one transaction at most, as gleaner's writer.
+/// Maximum polls per transaction, as in gleaner.
 const BATCH: usize = 200;
 
-/// What is remembered of a feed.
+/// State of a feed.
 struct Feed {
     source_id: i64,
     request: Request,
@@ -44,15 +44,15 @@ pub(crate) struct Bare {
 
 struct Shared {
     fetcher: Fetcher,
-    /// Each is taken out while it is polled.
+    /// Each feed is taken out while it is polled.
     feeds: Vec<Mutex<Option<Feed>>>,
     next: AtomicUsize,
 }
 
 impl Bare {
-    pub(crate) async fn open(urls: &[String], database: &str) -> Result<Self, Failed> {
-        let fetcher = Fetcher::new(&config()?.fetch, &Outside::default())?;
-        let feed = |(url, source_id): (&String, i64)| -> Result<_, Failed> {
+    pub(crate) async fn open(urls: &[String], database: &str) -> Result<Self, Error> {
+        let fetcher = Fetcher::new(&config()?.fetch, &NetworkOverrides::default())?;
+        let feed = |(url, source_id): (&String, i64)| -> Result<_, Error> {
             let accept = read::feed::ACCEPT.to_owned();
             let request = Request { accept, keep_connection: false, ..Request::new(Url::parse(url)?) };
             Ok(Mutex::new(Some(Feed { source_id, request, known: HashSet::new() })))
@@ -65,7 +65,7 @@ impl Bare {
 }
 
 impl Program for Bare {
-    async fn round(&mut self) -> Result<(), Failed> {
+    async fn round(&mut self) -> Result<(), Error> {
         let mut writer = self.writer.take().ok_or("the writer has failed")?;
         self.shared.next.store(0, Ordering::Relaxed);
         let (sender, mut receiver) = mpsc::channel::<Poll>(2 * BATCH);
@@ -78,7 +78,7 @@ impl Program for Bare {
                 writer.write(&polls).await?;
                 polls.clear();
             }
-            Ok::<_, Failed>(writer)
+            Ok::<_, Error>(writer)
         });
         for worker in workers {
             worker.await??;
@@ -87,12 +87,12 @@ impl Program for Bare {
         Ok(())
     }
 
-    async fn counts(&self) -> Result<Counts, Failed> {
+    async fn counts(&self) -> Result<Counts, Error> {
         database::counts(&self.database).await
     }
 }
 
-async fn work(shared: Arc<Shared>, writer: mpsc::Sender<Poll>) -> Result<(), Failed> {
+async fn work(shared: Arc<Shared>, writer: mpsc::Sender<Poll>) -> Result<(), Error> {
     while let Some(place) = shared.feeds.get(shared.next.fetch_add(1, Ordering::Relaxed)) {
         let taken = place.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut feed = taken.ok_or("a feed is polled twice at once")?;
@@ -103,7 +103,7 @@ async fn work(shared: Arc<Shared>, writer: mpsc::Sender<Poll>) -> Result<(), Fai
     Ok(())
 }
 
-async fn poll(fetcher: &Fetcher, feed: &mut Feed) -> Result<Poll, Failed> {
+async fn poll(fetcher: &Fetcher, feed: &mut Feed) -> Result<Poll, Error> {
     let begun = Instant::now();
     let response = fetcher.fetch(&feed.request, begin()).await.map_err(|failed| format!("{failed:?}"))?;
     let posts = if response.not_modified {
@@ -127,7 +127,7 @@ async fn poll(fetcher: &Fetcher, feed: &mut Feed) -> Result<Poll, Failed> {
     })
 }
 
-/// A post of an entry, unless it is known.
+/// The post of an entry, unless it is known.
 fn post(entry: gleaner_feed::Entry, known: &mut HashSet<i64>) -> Option<Post> {
     let key = xxh3_64(entry.id.as_deref()?.as_bytes()) as i64;
     if !known.insert(key) {

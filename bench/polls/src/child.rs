@@ -1,45 +1,44 @@
-//! A program under test, in a process of its own: told to run a round, it answers with what that took.
+//! A program under test in its own process: told to run a round, it answers with its measurements.
 //!
-//! One line each way. Setting up, counting what is stored and waiting for orders are outside what is measured.
+//! One line in each direction. Setup, counting rows and waiting are not measured.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::Failed;
+use crate::Error;
 use crate::measure::{bytes_written, cpu_seconds, peak_rss_mb, raise_file_limit};
 
-/// What is in a database.
+/// The rows of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) posts: u64,
     pub(crate) seen: u64,
-    /// Polls in the history, also those that share a row.
+    /// Polls in the history, including those that share a row.
     pub(crate) polls: u64,
 }
 
-/// What a round took.
+/// The measurements of a round.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
     pub(crate) cpu: f64,
     pub(crate) wall: f64,
-    /// The most memory since the process began.
+    /// Maximum memory since the process started.
     pub(crate) rss_mb: f64,
-    /// Bytes that were written, to files and connections.
+    /// Bytes written to files and connections.
     pub(crate) written: f64,
     pub(crate) counts: Counts,
 }
 
-/// What polls every feed once when told to.
+/// A program that polls every feed once per round.
 pub(crate) trait Program {
-    /// The part that is measured.
-    async fn round(&mut self) -> Result<(), Failed>;
-    /// What is stored.
-    async fn counts(&self) -> Result<Counts, Failed>;
+    /// The measured part.
+    async fn round(&mut self) -> Result<(), Error>;
+    async fn counts(&self) -> Result<Counts, Error>;
 }
 
-/// Runs a round for each line of the input, until there is none.
-pub(crate) async fn obey(mut program: impl Program) -> Result<(), Failed> {
+/// Runs a round for each input line.
+pub(crate) async fn run_rounds(mut program: impl Program) -> Result<(), Error> {
     raise_file_limit();
     println!("ready");
     for line in std::io::stdin().lock().lines() {
@@ -57,13 +56,13 @@ pub(crate) async fn obey(mut program: impl Program) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A function that callgrind knows by its name: here begins, or ends, what is counted.
+/// A function that callgrind finds by name: it starts and ends counting.
 #[inline(never)]
 fn mark() {
     std::hint::black_box(());
 }
 
-/// Such a process, seen from outside. It ends when this is dropped.
+/// A child process. It ends when this is dropped.
 pub(crate) struct Child {
     process: std::process::Child,
     orders: Option<ChildStdin>,
@@ -71,13 +70,13 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts this program as another, and waits until it is ready.
-    pub(crate) fn start(arguments: &[&str]) -> Result<Self, Failed> {
+    /// Starts this program as a child, and waits until it is ready.
+    pub(crate) fn start(arguments: &[&str]) -> Result<Self, Error> {
         Self::start_under(&[], arguments)
     }
 
-    /// The same, watched by another program.
-    pub(crate) fn start_under(tool: &[String], arguments: &[&str]) -> Result<Self, Failed> {
+    /// The same under another program, such as valgrind.
+    pub(crate) fn start_under(tool: &[String], arguments: &[&str]) -> Result<Self, Error> {
         let this = std::env::current_exe()?;
         let mut command = match tool {
             [] => Command::new(this),
@@ -98,7 +97,7 @@ impl Child {
     }
 
     /// The next line of its output.
-    pub(crate) fn line(&mut self) -> Result<String, Failed> {
+    pub(crate) fn line(&mut self) -> Result<String, Error> {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
         if line.is_empty() {
@@ -107,8 +106,7 @@ impl Child {
         Ok(line.trim_end().to_owned())
     }
 
-    /// One round.
-    pub(crate) fn round(&mut self) -> Result<Measured, Failed> {
+    pub(crate) fn round(&mut self) -> Result<Measured, Error> {
         let orders = self.orders.as_mut().ok_or("no input")?;
         writeln!(orders, "round")?;
         orders.flush()?;
@@ -124,7 +122,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Without input it ends by itself; if not, it has nothing to lose.
+        // It ends by itself when its input is closed; otherwise it is killed.
         self.orders = None;
         if !matches!(self.process.try_wait(), Ok(Some(_))) {
             std::thread::sleep(Duration::from_millis(200));

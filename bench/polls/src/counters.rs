@@ -1,46 +1,45 @@
-//! What a poll costs by counts that do not depend on the machine's mood: instructions, allocations, SQL statements, bytes
-//! written. Counted by callgrind and by the kernel, held against the table in the repository.
+//! The cost of a poll in counts that do not depend on the machine's load: instructions, allocations, SQL
+//! statements, bytes written. Counted by callgrind and by the kernel, and compared to the table in the repository.
 //!
-//! Each path is a round over the same feeds, in a process under valgrind. Absent on purpose: the kernel's own instructions,
-//! which callgrind does not see, and everything before and after a round.
+//! Each row is a round over the same feeds, in a process under valgrind. Instructions in the kernel are not
+//! counted, nor is anything before and after a round.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::Failed;
+use crate::Error;
 use crate::child::Child;
-use crate::grounds::Grounds;
-use crate::rounds::AT_ONCE;
+use crate::farm_process::FarmProcess;
+use crate::rounds::CONCURRENCY;
 
-/// How many feeds a round has: enough that what is shared by a batch is shared as in life.
+/// Feeds per round: enough for batches to be shared as in production.
 const FEEDS: u32 = 400;
-/// What is worse by more than this fails.
+/// A count that is worse by more than this factor fails.
 const WORSE: f64 = 1.05;
-/// The table.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counters.tsv");
 const COLUMNS: [&str; 4] = ["instructions", "allocations", "statements alone", "bytes alone"];
 
-/// What a poll costs, in the order of [`COLUMNS`].
+/// The cost of a poll, in the order of [`COLUMNS`].
 type Counts = [f64; 4];
 
-/// Functions whose calls are allocations, and those that run a statement once each.
+/// Functions whose calls count as allocations, and those that run one statement each.
 const ALLOCATES: [&str; 4] = ["malloc", "calloc", "realloc", "posix_memalign"];
 const RUNS: [&str; 2] = ["sqlite3_reset", "sqlite3_exec"];
 
-/// Counts, and says whether nothing has become worse; or writes what was counted into the table.
-pub(crate) fn run(update: bool) -> Result<bool, Failed> {
+/// Counts, and returns whether nothing is worse; or updates the table.
+pub(crate) fn run(update: bool) -> Result<bool, Error> {
     let directory = TempDir::new()?;
     let place = |name: &str| directory.path().join(name).display().to_string();
-    let farm = Grounds::start(FEEDS, place("urls").as_ref())?;
+    let farm = FarmProcess::start(FEEDS, place("urls").as_ref())?;
     let count = |part: &str, at_once: &str, generations: &[u32]| {
         let database = place(&format!("{part}-{at_once}.db"));
         rounds(&farm, &[part, &place("urls"), &database, at_once], generations, directory.path())
     };
-    // How many polls share a transaction is chance: what each writes is counted where every poll is alone.
-    let both = |part: &str, generations: &[u32]| -> Result<Vec<Counts>, Failed> {
-        let (many, alone) = (count(part, AT_ONCE, generations)?, count(part, "1", generations)?);
+    // How many polls share a transaction varies: what each poll writes is counted with one poll per transaction.
+    let both = |part: &str, generations: &[u32]| -> Result<Vec<Counts>, Error> {
+        let (many, alone) = (count(part, CONCURRENCY, generations)?, count(part, "1", generations)?);
         let pairs = many.into_iter().zip(alone);
         Ok(pairs.map(|([first, second, ..], [.., third, fourth])| [first, second, third, fourth]).collect())
     };
@@ -54,20 +53,20 @@ pub(crate) fn run(update: bool) -> Result<bool, Failed> {
     compare(&found, &std::fs::read_to_string(TABLE)?)
 }
 
-/// Runs a program under callgrind, one round a generation; what each cost a feed.
+/// Runs a program under callgrind, one round per generation; returns the cost per feed.
 fn rounds(
-    farm: &Grounds,
+    farm: &FarmProcess,
     program: &[&str],
     generations: &[u32],
     directory: &Path,
-) -> Result<Vec<Counts>, Failed> {
+) -> Result<Vec<Counts>, Error> {
     let out = directory.join(format!("{}.callgrind", program[0]));
     let tool = [
         "valgrind".to_owned(),
         "--quiet".to_owned(),
         "--tool=callgrind".to_owned(),
         "--compress-strings=no".to_owned(),
-        // Each dump has what happened since the one before it: before a round, and during it.
+        // Each dump contains what happened since the previous one: before a round, and during it.
         "--dump-before=*polls::child::mark*".to_owned(),
         format!("--callgrind-out-file={}", out.display()),
     ];
@@ -85,7 +84,7 @@ fn rounds(
 }
 
 /// Instructions, allocations and statements of a dump.
-fn counted(dump: &str) -> Result<[f64; 3], Failed> {
+fn counted(dump: &str) -> Result<[f64; 3], Error> {
     let total =
         dump.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
     let mut calls: BTreeMap<&str, f64> = BTreeMap::new();
@@ -115,7 +114,7 @@ fn rounded(count: f64) -> String {
 }
 
 /// Prints each count beside the table's.
-fn compare(found: &[(&str, Counts)], table: &str) -> Result<bool, Failed> {
+fn compare(found: &[(&str, Counts)], table: &str) -> Result<bool, Error> {
     let mut kept = true;
     println!("  {:10} {:16} {:>12} {:>12} {:>7}", "a poll", "", "counted", "table", "ratio");
     for (path, counts) in found {
@@ -126,7 +125,7 @@ fn compare(found: &[(&str, Counts)], table: &str) -> Result<bool, Failed> {
             let ratio = count / known;
             let verdict = match ratio {
                 worse if worse > WORSE => "FAIL",
-                better if better < 2.0 - WORSE => "better: write it down by `make counters UPDATE=1`",
+                better if better < 2.0 - WORSE => "better: update the table with `make counters UPDATE=1`",
                 _ => "pass",
             };
             kept &= ratio <= WORSE;

@@ -1,6 +1,5 @@
-//! The database file, as the bare loop has it: gleaner's own tables for posts, seen and polls, and its pragmas.
-//!
-//! Absent on purpose: foreign keys, `RETURNING` and conflicts. Who writes alone and knows what is new needs none.
+//! The baseline's database: gleaner's own tables for posts, seen entries and polls, and its pragmas. Foreign keys,
+//! `RETURNING` and conflict handling are not needed by a single writer that knows what is new.
 
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
@@ -8,13 +7,13 @@ use sqlx::sqlite::{
 };
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, QueryBuilder, Row as _, Sqlite};
 
-use crate::Failed;
+use crate::Error;
 use crate::child::Counts;
 
-/// Taken from where gleaner takes it, so that both have the same columns and indexes.
+/// gleaner's own schema, so that both have the same columns and indexes.
 const SCHEMA: &str = include_str!("../../../crates/gleaner/migrations/sqlite/0001_initial.sql");
 
-/// A post with what is remembered of its entry.
+/// A post, and the keys of its entry.
 pub(crate) struct Post {
     pub(crate) guid: String,
     pub(crate) url: Option<String>,
@@ -29,7 +28,6 @@ pub(crate) struct Post {
     pub(crate) content: i64,
 }
 
-/// One poll, and what was new.
 pub(crate) struct Poll {
     pub(crate) source_id: i64,
     pub(crate) at: i64,
@@ -39,14 +37,12 @@ pub(crate) struct Poll {
     pub(crate) posts: Vec<Post>,
 }
 
-/// The one writer.
 pub(crate) struct Writer {
     pool: SqlitePool,
     last_post_id: i64,
 }
 
-/// Counts what a file holds.
-pub(crate) async fn counts(path: &str) -> Result<Counts, Failed> {
+pub(crate) async fn counts(path: &str) -> Result<Counts, Error> {
     let mut connection = SqliteConnection::connect(&format!("sqlite:{path}")).await?;
     let select =
         "SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM seen), (SELECT SUM(count) FROM polls)";
@@ -58,8 +54,8 @@ pub(crate) async fn counts(path: &str) -> Result<Counts, Failed> {
 }
 
 impl Writer {
-    /// Makes the file and its tables.
-    pub(crate) async fn create(path: &str) -> Result<Self, Failed> {
+    /// Creates the file and its tables.
+    pub(crate) async fn create(path: &str) -> Result<Self, Error> {
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
@@ -83,7 +79,7 @@ impl Writer {
     }
 
     /// Writes polls in one durable transaction.
-    pub(crate) async fn write(&mut self, polls: &[Poll]) -> Result<(), Failed> {
+    pub(crate) async fn write(&mut self, polls: &[Poll]) -> Result<(), Error> {
         let mut tx = self.pool.begin_with("BEGIN IMMEDIATE").await?;
         let first = self.last_post_id + 1;
         let posts: Vec<(i64, &Poll, &Post)> = polls
@@ -107,7 +103,7 @@ impl Writer {
     }
 }
 
-/// Pieces of a few fixed sizes, so that statements are prepared once; the same sizes as gleaner's.
+/// Chunks of a few fixed sizes, the same as gleaner's, so that statements are prepared once.
 fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = rows;
     std::iter::from_fn(move || {

@@ -1,33 +1,33 @@
-//! Many sources, few of them due: a thousand each minute, unchanged, among however many there are.
+//! Many sources, few of them due: a thousand each minute, unchanged, among any number of others.
 
 use gleaner::clock::Clock as _;
 use gleaner::store::Store;
 use gleaner_core::time::{Span, Time};
 
-use crate::Failed;
+use crate::Error;
 use crate::child::{Counts, Program};
-use crate::subject::{Gleaner, begin, source};
+use crate::gleaner_program::{Gleaner, begin, source};
 
-/// How many are due each minute.
+/// Sources that are due each minute.
 pub(crate) const DUE: usize = 1000;
-/// How many minutes a round has.
+/// Minutes per round.
 pub(crate) const MINUTES: usize = 10;
 
-/// The default interval of a source.
+/// The default polling interval in minutes.
 const INTERVAL: u64 = 30;
 
 pub(crate) struct Due {
     gleaner: Gleaner,
-    /// Sources that are due in turn, [`DUE`] in each.
+    /// Groups of sources that are due in turn, [`DUE`] in each.
     groups: usize,
-    /// How often one of them had its turn.
+    /// The number of groups polled so far.
     turns: usize,
 }
 
 impl Due {
-    /// So many sources. Those of the farm lie scattered among the others, which are due after the end of all this;
-    /// each was polled once.
-    pub(crate) async fn open(urls: &[String], database: &str, sources: usize) -> Result<Self, Failed> {
+    /// Creates the sources. Those of the farm are spread among the others, which are due after the end of the run;
+    /// each is polled once.
+    pub(crate) async fn open(urls: &[String], database: &str, sources: usize) -> Result<Self, Error> {
         let groups = (sources / DUE).min(MINUTES);
         let urls = urls.get(..groups * DUE).ok_or("the farm has too few feeds")?;
         let every = sources / urls.len();
@@ -44,21 +44,21 @@ impl Due {
         Ok(due)
     }
 
-    /// The next group in its minute.
-    async fn turn(&mut self) -> Result<(), Failed> {
+    /// Polls the next group.
+    async fn turn(&mut self) -> Result<(), Error> {
         self.advance();
         self.poll().await
     }
 
-    /// The next group's minute comes.
+    /// Advances the clock to the next group's minute.
     pub(crate) fn advance(&mut self) {
         let (pass, group) = (self.turns / self.groups, self.turns % self.groups);
         self.turns += 1;
         self.gleaner.clock.set(begin() + Span::from_mins(INTERVAL * pass as u64 + group as u64));
     }
 
-    /// Polls the group whose minute it is.
-    pub(crate) async fn poll(&mut self) -> Result<(), Failed> {
+    /// Polls the group that is due.
+    pub(crate) async fn poll(&mut self) -> Result<(), Error> {
         self.gleaner.poll(DUE).await
     }
 
@@ -72,14 +72,14 @@ impl Due {
 }
 
 impl Program for Due {
-    async fn round(&mut self) -> Result<(), Failed> {
+    async fn round(&mut self) -> Result<(), Error> {
         for _ in 0..MINUTES {
             self.turn().await?;
         }
         Ok(())
     }
 
-    async fn counts(&self) -> Result<Counts, Failed> {
+    async fn counts(&self) -> Result<Counts, Error> {
         self.gleaner.counts().await
     }
 }

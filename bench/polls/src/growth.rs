@@ -1,7 +1,8 @@
-//! How things grow with the number of sources, of which a thousand are due: from a thousand to a million, on both databases.
+//! How cost grows with the number of sources, of which a thousand are due: from a thousand to a million, on both
+//! databases.
 //!
-//! Each size is a process of its own over a database of its own, which it fills and then polls by the minute. Absent on
-//! purpose: the memory and the CPU of PostgreSQL's own processes.
+//! Each size is a process with its own database, which it fills and then polls by the minute. Memory and CPU of
+//! PostgreSQL's own processes are not measured.
 
 use std::time::Instant;
 
@@ -9,22 +10,22 @@ use gleaner::store::{ClaimRequest, Release, Store};
 use gleaner_core::time::{Span, Time};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 
-use crate::Failed;
+use crate::Error;
 use crate::child::Child;
 use crate::due::{DUE, Due, MINUTES};
-use crate::grounds::Grounds;
+use crate::farm_process::FarmProcess;
 use crate::measure::{cpu_seconds, median, peak_rss_mb, raise_file_limit};
 
 const SIZES: [usize; 4] = [1000, 10_000, 100_000, 1_000_000];
 
-/// Prints a line for each size on each database; PostgreSQL where `TEST_POSTGRES` says where it is.
-pub(crate) fn run() -> Result<bool, Failed> {
+/// Prints a line for each size on each database; PostgreSQL if `TEST_POSTGRES` is set.
+pub(crate) fn run() -> Result<bool, Error> {
     let directory = tempfile::TempDir::new()?;
     let place = |name: &str| directory.path().join(name).display().to_string();
-    let _farm = Grounds::start(u32::try_from(DUE * MINUTES)?, place("urls").as_ref())?;
+    let _farm = FarmProcess::start(u32::try_from(DUE * MINUTES)?, place("urls").as_ref())?;
     println!("  database    sources   claim ms   minute: CPU s   memory MB   on disk MB");
     for size in SIZES {
-        let line = |kind: &str, url: &str| -> Result<(), Failed> {
+        let line = |kind: &str, url: &str| -> Result<(), Error> {
             let mut child = Child::start(&["growth", &place("urls"), url, &size.to_string()])?;
             let line = child.line()?;
             let numbers: Vec<f64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
@@ -39,7 +40,7 @@ pub(crate) fn run() -> Result<bool, Failed> {
             runtime.block_on(async {
                 let mut connection = PgConnection::connect(&server).await?;
                 connection.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await?;
-                Ok::<_, Failed>(())
+                Ok::<_, Error>(())
             })?;
             line("PostgreSQL", &server.replacen("/postgres?", &format!("/{name}?"), 1))?;
         }
@@ -47,8 +48,9 @@ pub(crate) fn run() -> Result<bool, Failed> {
     Ok(true)
 }
 
-/// One size: prints what a claim of a thousand takes, a minute's CPU, the memory and the size of the database.
-pub(crate) async fn measure(urls: &[String], database: &str, sources: usize) -> Result<(), Failed> {
+/// One size: prints the time to claim a thousand sources, the CPU time of a minute, the memory, and the size of the
+/// database.
+pub(crate) async fn measure(urls: &[String], database: &str, sources: usize) -> Result<(), Error> {
     raise_file_limit();
     println!("ready");
     let mut due = Due::open(urls, database, sources).await?;
@@ -72,10 +74,9 @@ pub(crate) async fn measure(urls: &[String], database: &str, sources: usize) -> 
     Ok(())
 }
 
-/// The milliseconds that claiming all that is due takes; it is given back.
-async fn claim(store: &dyn Store, now: Time) -> Result<f64, Failed> {
-    let request =
-        ClaimRequest::all(now, Span::from_mins(1), "growth", 100, 50);
+/// Milliseconds to claim everything that is due; the claims are released again.
+async fn claim(store: &dyn Store, now: Time) -> Result<f64, Error> {
+    let request = ClaimRequest::all(now, Span::from_mins(1), "growth", 100, 50);
     let (mut leases, begun) = (Vec::new(), Instant::now());
     loop {
         let claims = store.claim(&request).await?;

@@ -1,10 +1,10 @@
-//! The polling benchmark: gleaner beside a bare loop, over the same farm of feeds, in one run.
+//! The polling benchmark: gleaner compared to a minimal loop, over the same feed farm, in one run.
 //!
-//! Each of three rounds (all new; all unchanged; one new entry each) is run by both in turn, three times over, each
-//! program in a process of its own. After each round the farm's ledger must show that every feed was asked exactly
-//! once, and the database must hold exactly what was served; else the run fails. What counts is CPU seconds, by
-//! their ratio: wall time on a busy machine says little. Absent on purpose: PostgreSQL, TLS, name resolution and
-//! compression, whose cost both would share.
+//! Each of three rounds (all new; all unchanged; one new entry each) is run by both programs in turn, three times,
+//! each program in its own process. After each round the farm's ledger must show that every feed was requested
+//! exactly once, and the database must contain exactly what was served; otherwise the run fails. The result is the
+//! ratio of CPU seconds, because wall time is unreliable on a busy machine. PostgreSQL, TLS, name resolution and
+//! compression are not measured, since both would pay for them.
 
 mod api;
 mod bare;
@@ -12,31 +12,31 @@ mod child;
 mod counters;
 mod database;
 mod due;
-mod grounds;
+mod farm_process;
+mod gleaner_program;
 mod growth;
+mod idle;
 mod measure;
 mod report;
 mod rounds;
 mod soak;
-mod standing;
-mod subject;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+type Error = Box<dyn std::error::Error + Send + Sync>;
 
 const HELP: &str = "\
-Measures gleaner beside a bare loop.
+Measures gleaner compared to a minimal loop.
 
-  --feeds N   so many feeds, nothing else, and no file written
-  --api N     only how fast the API lists fifty of so many sources, beside a bare handler
-  --soak N M  gleaner serve with so many sources, each polled every minute, for so many minutes
-  --due N     only how much more 1,000 due sources cost among so many
-  --growth    how claims, minutes, memory and the database grow from 1,000 to 1,000,000 sources
-  --standing  how soon gleaner serve is ready with very many sources, and what it takes while nothing is due
-  --latency   how long a round takes where every answer is held back, against what is possible
-  --counters  instructions, allocations, statements and bytes a poll, against the table; --counters update writes it
+  --feeds N   rounds over N feeds only, without writing a file
+  --api N     requests per second for a list of fifty of N sources, compared to a bare handler
+  --soak N M  gleaner serve with N sources, each polled every minute, for M minutes
+  --due N     the cost of 1,000 due sources among N, relative to the same without the others
+  --growth    claims, polls, memory and database size from 1,000 to 1,000,000 sources
+  --idle      start-up time and idle usage of gleaner serve with very many sources
+  --latency   the duration of a round with delayed responses, relative to the minimum
+  --counters  instructions, allocations, statements and bytes per poll, compared to the table; --counters update writes it
 ";
 
 fn main() -> ExitCode {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["child", ref rest @ ..] => run_child(rest).map(|()| true),
         [] => full(),
-        ["--feeds", feeds] => feeds.parse().map_err(Into::into).and_then(only),
+        ["--feeds", feeds] => feeds.parse().map_err(Into::into).and_then(rounds_only),
         ["--api", sources] => {
             sources.parse().map_err(Into::into).and_then(api::run).map(|it| report::judge(&it))
         }
@@ -54,11 +54,13 @@ fn main() -> ExitCode {
             _ => Err("--soak takes two numbers".into()),
         },
         ["--growth"] => growth::run(),
-        ["--standing"] => standing::run().map(|it| report::judge(&it)),
+        ["--idle"] => idle::run().map(|it| report::judge(&it)),
         ["--latency"] => rounds::run_slow().map(|it| report::judge(&[it])),
         ["--counters"] => counters::run(false),
         ["--counters", "update"] => counters::run(true),
-        ["--due", sources] => sources.parse().map_err(Into::into).and_then(rounds::run_due).map(told),
+        ["--due", sources] => {
+            sources.parse().map_err(Into::into).and_then(rounds::run_due).map(check_due_ratio)
+        }
         _ => {
             print!("{HELP}");
             Ok(arguments == ["--help"])
@@ -74,8 +76,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything; says whether all limits are kept.
-fn full() -> Result<bool, Failed> {
+/// Everything; returns whether all limits are kept.
+fn full() -> Result<bool, Error> {
     let small = rounds::run(2000)?;
     let large = rounds::run(10_000)?;
     let due = rounds::run_due(100_000)?;
@@ -87,18 +89,18 @@ fn full() -> Result<bool, Failed> {
     Ok(report::judge(&figures))
 }
 
-fn only(feeds: u32) -> Result<bool, Failed> {
+fn rounds_only(feeds: u32) -> Result<bool, Error> {
     let rounds = rounds::run(feeds)?;
     report::print(&[&rounds], None);
     Ok(report::judge(&report::figures(&rounds, "")))
 }
 
-fn told(due: f64) -> bool {
+fn check_due_ratio(due: f64) -> bool {
     report::judge(&[("due_ratio_100k".to_owned(), due)])
 }
 
-/// What this program is when it is a part of itself.
-fn run_child(arguments: &[&str]) -> Result<(), Failed> {
+/// Runs a child process of the benchmark.
+fn run_child(arguments: &[&str]) -> Result<(), Error> {
     let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
     match *arguments {
         ["serve"] => {
@@ -107,29 +109,29 @@ fn run_child(arguments: &[&str]) -> Result<(), Failed> {
         }
         ["farm", feeds, entries, latency, urls] => {
             let (feeds, entries, latency_ms) = (feeds.parse()?, entries.parse()?, latency.parse()?);
-            grounds::serve(
+            farm_process::serve(
                 farm::Options { feeds, entries, latency_ms, ..Default::default() },
                 Path::new(urls),
             )
         }
         [part @ ("gleaner" | "pages"), urls, database, at_once] => runtime()?.block_on(async {
             let urls = lines(urls)?;
-            let sources = if part == "pages" { subject::indexes(&urls) } else { subject::feeds(&urls) };
-            child::obey(subject::Gleaner::open(sources, database, at_once).await?).await
+            let sources =
+                if part == "pages" { gleaner_program::indexes(&urls) } else { gleaner_program::feeds(&urls) };
+            child::run_rounds(gleaner_program::Gleaner::open(sources, database, at_once).await?).await
         }),
         ["growth", urls, database, sources] => {
             runtime()?.block_on(growth::measure(&lines(urls)?, database, sources.parse()?))
         }
-        ["bare", urls, database] => {
-            runtime()?.block_on(async { child::obey(bare::Bare::open(&lines(urls)?, database).await?).await })
-        }
+        ["bare", urls, database] => runtime()?
+            .block_on(async { child::run_rounds(bare::Bare::open(&lines(urls)?, database).await?).await }),
         ["due", urls, database, sources] => runtime()?.block_on(async {
-            child::obey(due::Due::open(&lines(urls)?, database, sources.parse()?).await?).await
+            child::run_rounds(due::Due::open(&lines(urls)?, database, sources.parse()?).await?).await
         }),
-        _ => Err(format!("no part is called {arguments:?}").into()),
+        _ => Err(format!("unknown child command {arguments:?}").into()),
     }
 }
 
-fn lines(path: &str) -> Result<Vec<String>, Failed> {
+fn lines(path: &str) -> Result<Vec<String>, Error> {
     Ok(std::fs::read_to_string(path)?.lines().map(str::to_owned).collect())
 }

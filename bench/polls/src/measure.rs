@@ -1,36 +1,35 @@
-//! What this process has cost so far.
+//! Resource usage of this process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU seconds of all threads, in their own code and in the kernel on their behalf.
+/// CPU seconds of all threads, in user and kernel mode.
 pub(crate) fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The most memory that was ever resident, in megabytes; none where there is no `/proc`.
+/// Maximum resident memory in megabytes; `None` without `/proc`.
 pub(crate) fn peak_rss_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
 }
 
-/// Bytes that this process has written so far, to files and connections; none where there is no `/proc`.
+/// Bytes written to files and connections so far; 0 without `/proc`.
 pub(crate) fn bytes_written() -> f64 {
     let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     let written = io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok());
     written.unwrap_or(0.0)
 }
 
-/// Allows itself as many open files as it may: ten thousand hosts in a few seconds leave as many idle connections.
+/// Raises the limit of open files: ten thousand hosts in a few seconds leave as many idle connections.
 pub(crate) fn raise_file_limit() {
     let maximum = getrlimit(Resource::Nofile).maximum;
-    // Where it is not allowed, the farm closes connections early and the round is checked all the same.
+    // If that is not allowed, the farm closes connections early, and the round is checked all the same.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// The middle one.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

@@ -1,14 +1,14 @@
-//! The figures: a table for people, a flat object for programs, and whether the limits are kept.
+//! The results: a table, a JSON object, and whether the limits are kept.
 
 use std::path::PathBuf;
 
-use crate::Failed;
+use crate::Error;
 use crate::rounds::{Round, Rounds};
 
-/// A figure by its name.
+/// A named result.
 pub(crate) type Figure = (String, f64);
 
-/// A figure and what it may be.
+/// A limit on a result.
 struct Limit {
     name: &'static str,
     least: Option<f64>,
@@ -23,8 +23,7 @@ const LIMITS: [Limit; 15] = [
     at_most("unchanged_cpu_s_per_1k", 0.12),
     at_most("one_new_cpu_s_per_1k", 0.3),
     at_most("rss_mb", 150.0),
-    // The same work; the rest are pages of scattered rows, and what a busy machine adds to one and not to the other:
-    // 1.23 to 1.33 in six runs on one machine.
+    // The work is the same; the rest is pages of scattered rows and noise: 1.23 to 1.33 in six runs on one machine.
     at_most("due_ratio_100k", 1.35),
     at_least("api_ratio", 0.25),
     at_most("api_p99_ms", 10.0),
@@ -43,7 +42,7 @@ const fn at_most(name: &'static str, most: f64) -> Limit {
     Limit { name, least: None, most: Some(most) }
 }
 
-/// All figures of one size; `suffix` tells it from the others.
+/// All results of one size; `suffix` distinguishes it from the others.
 pub(crate) fn figures(rounds: &Rounds, suffix: &str) -> Vec<Figure> {
     let thousands = f64::from(rounds.feeds) / 1000.0;
     let mut figures = Vec::new();
@@ -62,7 +61,7 @@ pub(crate) fn figures(rounds: &Rounds, suffix: &str) -> Vec<Figure> {
     figures
 }
 
-/// The table.
+/// Prints the table.
 pub(crate) fn print(all: &[&Rounds], due: Option<f64>) {
     println!();
     println!("  CPU s per 1,000 feeds      gleaner     bare    ratio   feeds/s     bare     farm");
@@ -82,7 +81,7 @@ pub(crate) fn print(all: &[&Rounds], due: Option<f64>) {
     }
 }
 
-/// Prints each figure that has a limit beside it; says whether all are kept.
+/// Prints each limited result with its limit; returns whether all are kept.
 pub(crate) fn judge(figures: &[Figure]) -> bool {
     println!();
     let mut kept = true;
@@ -98,8 +97,8 @@ pub(crate) fn judge(figures: &[Figure]) -> bool {
     kept
 }
 
-/// Writes the figures to `bench/results.json` in the directory for what is built.
-pub(crate) fn write(figures: &[Figure]) -> Result<(), Failed> {
+/// Writes the results to `bench/results.json` in the target directory.
+pub(crate) fn write(figures: &[Figure]) -> Result<(), Error> {
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")), PathBuf::from);
     let directory = target.join("bench");

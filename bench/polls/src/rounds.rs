@@ -1,26 +1,26 @@
-//! Who runs which round when, and what must be true afterwards.
+//! Runs the rounds, and checks their results.
 
 use farm::Options;
 use tempfile::TempDir;
 
-use crate::Failed;
+use crate::Error;
 use crate::child::{Child, Counts, Measured};
 use crate::due::{DUE, MINUTES};
-use crate::grounds::Grounds;
+use crate::farm_process::FarmProcess;
 use crate::measure::median;
 use crate::report::Figure;
 
-/// How many are asked at once, as is the default.
-pub(crate) const AT_ONCE: &str = "64";
-/// How often everything is repeated.
+/// Concurrent requests; gleaner's default.
+pub(crate) const CONCURRENCY: &str = "64";
+/// Number of repetitions.
 const REPETITIONS: usize = 3;
 
-/// What is served, and to whom.
+/// What the farm serves in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Round {
-    /// Nobody has seen any of it.
+    /// Everything is new.
     Cold,
-    /// Everybody has seen all of it.
+    /// Nothing is new.
     Unchanged,
     /// One entry of each feed is new.
     OneNew,
@@ -44,8 +44,8 @@ impl Round {
         }
     }
 
-    /// What a database holds after it.
-    fn counts(self, farm: &Grounds) -> Counts {
+    /// The expected rows of a database afterwards.
+    fn counts(self, farm: &FarmProcess) -> Counts {
         let posts = farm.entries + farm.feeds * u64::from(self.generation());
         Counts { posts, seen: posts, polls: farm.feeds * (1 + self as u64) }
     }
@@ -57,37 +57,35 @@ pub(crate) struct Pair {
     pub(crate) round: Round,
     pub(crate) gleaner: Measured,
     pub(crate) bare: Measured,
-    /// What the farm spent on gleaner.
+    /// CPU seconds of the farm during gleaner's round.
     pub(crate) farm_cpu: f64,
 }
 
-/// All rounds over so many feeds.
 pub(crate) struct Rounds {
     pub(crate) feeds: u32,
     pub(crate) pairs: Vec<Pair>,
 }
 
 impl Rounds {
-    /// The median of something over the repetitions of a round.
+    /// The median over the repetitions of a round.
     pub(crate) fn median(&self, round: Round, of: impl Fn(&Pair) -> f64) -> f64 {
         median(self.pairs.iter().filter(|pair| pair.round == round).map(of).collect())
     }
 
-    /// The most memory that gleaner ever took.
+    /// Maximum memory of gleaner.
     pub(crate) fn rss_mb(&self) -> f64 {
         self.pairs.iter().map(|pair| pair.gleaner.rss_mb).fold(0.0, f64::max)
     }
 }
 
-/// Runs all rounds of both programs over so many feeds.
-pub(crate) fn run(feeds: u32) -> Result<Rounds, Failed> {
+pub(crate) fn run(feeds: u32) -> Result<Rounds, Error> {
     let directory = TempDir::new()?;
     let place = |name: &str| directory.path().join(name).display().to_string();
-    let farm = Grounds::start(feeds, place("urls").as_ref())?;
+    let farm = FarmProcess::start(feeds, place("urls").as_ref())?;
     let mut pairs = Vec::new();
     for repetition in 0..REPETITIONS {
         let files = [place(&format!("gleaner-{repetition}.db")), place(&format!("bare-{repetition}.db"))];
-        let mut gleaner = Child::start(&["gleaner", &place("urls"), &files[0], AT_ONCE])?;
+        let mut gleaner = Child::start(&["gleaner", &place("urls"), &files[0], CONCURRENCY])?;
         let mut bare = Child::start(&["bare", &place("urls"), &files[1]])?;
         for round in Round::ALL {
             farm.set_generation(round.generation())?;
@@ -111,7 +109,7 @@ pub(crate) fn run(feeds: u32) -> Result<Rounds, Failed> {
         drop((gleaner, bare));
         for file in &files {
             for end in ["", "-wal", "-shm"] {
-                // Some of them are gone already; the directory goes in the end.
+                // Some files are already gone; the directory is removed in the end.
                 let _ = std::fs::remove_file(format!("{file}{end}"));
             }
         }
@@ -119,8 +117,8 @@ pub(crate) fn run(feeds: u32) -> Result<Rounds, Failed> {
     Ok(Rounds { feeds, pairs })
 }
 
-/// One round of one program, checked; with what the farm spent on it.
-fn run_one(farm: &Grounds, child: &mut Child, round: Round) -> Result<(Measured, f64), Failed> {
+/// Runs and checks one round of one program; also returns the farm's CPU seconds.
+fn run_one(farm: &FarmProcess, child: &mut Child, round: Round) -> Result<(Measured, f64), Error> {
     farm.reset()?;
     let before = farm.cpu_seconds()?;
     let measured = child.round()?;
@@ -133,29 +131,30 @@ fn run_one(farm: &Grounds, child: &mut Child, round: Round) -> Result<(Measured,
     Ok((measured, farm_cpu))
 }
 
-/// Feeds and milliseconds of a round whose answers are held back.
+/// Feeds, and delay of their responses in milliseconds.
 const SLOW: (u32, u64) = (4000, 50);
 
-/// How much longer a round takes than its answers are held back, with as many at once as may be.
-pub(crate) fn run_slow() -> Result<Figure, Failed> {
+/// The duration of a round with delayed responses, relative to the minimum possible with the default concurrency.
+pub(crate) fn run_slow() -> Result<Figure, Error> {
     let directory = TempDir::new()?;
     let place = |name: &str| directory.path().join(name).display().to_string();
     let (feeds, latency_ms) = SLOW;
-    let farm = Grounds::with(&Options { feeds, latency_ms, ..Options::default() }, place("urls").as_ref())?;
-    let mut gleaner = Child::start(&["gleaner", &place("urls"), &place("gleaner.db"), AT_ONCE])?;
+    let farm =
+        FarmProcess::with(&Options { feeds, latency_ms, ..Options::default() }, place("urls").as_ref())?;
+    let mut gleaner = Child::start(&["gleaner", &place("urls"), &place("gleaner.db"), CONCURRENCY])?;
     run_one(&farm, &mut gleaner, Round::Cold)?;
     let wall = run_one(&farm, &mut gleaner, Round::Unchanged)?.0.wall;
-    let least = f64::from(feeds) / AT_ONCE.parse::<f64>()? * latency_ms as f64 / 1000.0;
+    let least = f64::from(feeds) / CONCURRENCY.parse::<f64>()? * latency_ms as f64 / 1000.0;
     eprintln!("{feeds} feeds, each after {latency_ms} ms: {wall:.2} s; the limit allows {least:.2} s");
     Ok(("slow_ratio".to_owned(), wall / least))
 }
 
-/// How much more a minute with a thousand due sources costs where there are so many in all.
-pub(crate) fn run_due(sources: u32) -> Result<f64, Failed> {
+/// The cost of a minute with a thousand due sources among many, relative to the same without the others.
+pub(crate) fn run_due(sources: u32) -> Result<f64, Error> {
     let directory = TempDir::new()?;
     let place = |name: &str| directory.path().join(name).display().to_string();
     let feeds = DUE * MINUTES;
-    let farm = Grounds::start(u32::try_from(feeds)?, place("urls").as_ref())?;
+    let farm = FarmProcess::start(u32::try_from(feeds)?, place("urls").as_ref())?;
     let start = |sources: u32| {
         let database = place(&format!("{sources}.db"));
         Child::start(&["due", &place("urls"), &database, &sources.to_string()])
@@ -163,10 +162,10 @@ pub(crate) fn run_due(sources: u32) -> Result<f64, Failed> {
     let (mut many, mut few) = (start(sources)?, start(u32::try_from(DUE)?)?);
     let mut ratios = Vec::new();
     for _ in 0..REPETITIONS {
-        let cpu = |child: &mut Child, asked: usize| -> Result<f64, Failed> {
+        let cpu = |child: &mut Child, requested: usize| -> Result<f64, Error> {
             farm.reset()?;
             let measured = child.round()?;
-            farm.check(asked as u64, (feeds / asked) as u64, true)?;
+            farm.check(requested as u64, (feeds / requested) as u64, true)?;
             Ok(measured.cpu)
         };
         let (among_few, among_many) = (cpu(&mut few, DUE)?, cpu(&mut many, feeds)?);

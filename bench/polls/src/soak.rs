@@ -1,5 +1,5 @@
-//! A long run at the highest rate that intervals allow: `gleaner serve` as it is, in a process of its own, with very many
-//! sources that are polled every minute. What must stay flat is looked at from outside, every ten seconds.
+//! A long run at the maximum polling rate: `gleaner serve` in its own process, with many sources that are polled
+//! every minute. Memory, files and lag are sampled from outside every ten seconds, and must not grow.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,60 +10,59 @@ use gleaner::store::{NewSource, Options, open};
 use gleaner_core::time::Time;
 use sqlx::{Connection as _, Executor as _, Row as _, SqliteConnection};
 
-use crate::Failed;
+use crate::Error;
 use crate::api::KEY;
-use crate::grounds::Grounds;
+use crate::farm_process::FarmProcess;
+use crate::gleaner_program::source;
 use crate::measure::median;
-use crate::subject::source;
 
-/// How many feeds the farm has; each is followed by several sources.
+/// Feeds of the farm; each is used by several sources.
 const FEEDS: u32 = 10_000;
-/// How many entries a feed has, about: with more the file would be larger than many a disk.
+/// Entries per feed, few enough for the database to fit on the disk.
 const ENTRIES: u32 = 5;
-/// Between two looks.
-const LOOK: Duration = Duration::from_secs(10);
-/// The farm publishes one more entry in each feed after so many looks.
-const NEWS: usize = 60;
-/// Sources that are added in one transaction.
+/// Time between two samples.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
+/// The farm publishes another entry per feed after this many samples.
+const SAMPLES_PER_ENTRY: usize = 60;
+/// Sources added per transaction.
 const ADDED: usize = 1000;
 
-/// What is seen in one look.
 #[derive(Clone, Copy)]
-struct Look {
+struct Sample {
     rss_mb: f64,
     files: f64,
-    /// How late the longest due host is, in seconds.
+    /// How overdue the longest overdue host is, in seconds.
     lag: f64,
     polls: f64,
 }
 
-/// The process, which ends when this is dropped.
-pub(crate) struct Serving(pub(crate) Child);
+/// The process, which is stopped when this is dropped.
+pub(crate) struct ServeProcess(pub(crate) Child);
 
-impl Drop for Serving {
+impl Drop for ServeProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Runs for so many minutes; says whether all stayed flat.
-pub(crate) fn run(sources: usize, minutes: u64) -> Result<bool, Failed> {
+/// Runs for this many minutes; returns whether nothing grew.
+pub(crate) fn run(sources: usize, minutes: u64) -> Result<bool, Error> {
     let directory = tempfile::tempdir()?;
     let (urls, database) = (directory.path().join("urls"), directory.path().join("gleaner.db"));
-    let grounds =
-        Grounds::with(&farm::Options { feeds: FEEDS, entries: ENTRIES, ..Default::default() }, &urls)?;
+    let farm_process =
+        FarmProcess::with(&farm::Options { feeds: FEEDS, entries: ENTRIES, ..Default::default() }, &urls)?;
     let urls: Vec<String> = std::fs::read_to_string(&urls)?.lines().map(str::to_owned).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(fill(&database, &urls, sources))?;
-    let serving = Serving(serve(directory.path(), &database, "127.0.0.1:0")?);
-    let looks = runtime.block_on(look_on(&serving, &database, &grounds, minutes))?;
+    let serving = ServeProcess(serve(directory.path(), &database, "127.0.0.1:0")?);
+    let samples = runtime.block_on(sample_repeatedly(&serving, &database, &farm_process, minutes))?;
     let cpu = cpu_seconds(serving.0.id())?;
-    report(sources, minutes, &looks, cpu)
+    report(sources, minutes, &samples, cpu)
 }
 
-/// A database with so many sources, due in turn over a minute.
-async fn fill(database: &Path, urls: &[String], sources: usize) -> Result<(), Failed> {
+/// Creates a database with sources that are due over the next minute.
+async fn fill(database: &Path, urls: &[String], sources: usize) -> Result<(), Error> {
     let store = open(&Options::new(database.display().to_string())).await?;
     let now = SystemClock.now();
     let all: Vec<NewSource> = (0..sources)
@@ -78,8 +77,8 @@ async fn fill(database: &Path, urls: &[String], sources: usize) -> Result<(), Fa
     Ok(())
 }
 
-/// `gleaner serve`, listening there.
-pub(crate) fn serve(home: &Path, database: &Path, listen: &str) -> Result<Child, Failed> {
+/// Starts `gleaner serve`.
+pub(crate) fn serve(home: &Path, database: &Path, listen: &str) -> Result<Child, Error> {
     let child = Command::new(std::env::current_exe()?)
         .args(["child", "serve"])
         .env_clear()
@@ -97,32 +96,32 @@ pub(crate) fn serve(home: &Path, database: &Path, listen: &str) -> Result<Child,
     Ok(child)
 }
 
-async fn look_on(
-    serving: &Serving,
+async fn sample_repeatedly(
+    serving: &ServeProcess,
     database: &Path,
-    grounds: &Grounds,
+    farm_process: &FarmProcess,
     minutes: u64,
-) -> Result<Vec<Look>, Failed> {
+) -> Result<Vec<Sample>, Error> {
     let mut connection = SqliteConnection::connect(&format!("sqlite:{}?mode=ro", database.display())).await?;
-    let (begun, mut looks) = (Instant::now(), Vec::new());
+    let (begun, mut samples) = (Instant::now(), Vec::new());
     while begun.elapsed() < Duration::from_secs(60 * minutes) {
-        tokio::time::sleep(LOOK).await;
-        looks.push(look(serving.0.id(), &mut connection).await?);
-        if looks.len().is_multiple_of(NEWS) {
-            grounds.set_generation((looks.len() / NEWS) as u32)?;
+        tokio::time::sleep(SAMPLE_INTERVAL).await;
+        samples.push(sample(serving.0.id(), &mut connection).await?);
+        if samples.len().is_multiple_of(SAMPLES_PER_ENTRY) {
+            farm_process.set_generation((samples.len() / SAMPLES_PER_ENTRY) as u32)?;
         }
-        if looks.len().is_multiple_of(6) {
-            let Look { rss_mb, files, lag, polls } = looks[looks.len() - 1];
+        if samples.len().is_multiple_of(6) {
+            let Sample { rss_mb, files, lag, polls } = samples[samples.len() - 1];
             eprintln!(
                 "{:>3} min: {polls:.0} polls, {rss_mb:.0} MB, {files:.0} files, {lag:.1} s late",
-                looks.len() / 6
+                samples.len() / 6
             );
         }
     }
-    Ok(looks)
+    Ok(samples)
 }
 
-async fn look(process: u32, connection: &mut SqliteConnection) -> Result<Look, Failed> {
+async fn sample(process: u32, connection: &mut SqliteConnection) -> Result<Sample, Error> {
     let rss_mb = rss_mb(process)?;
     let files = std::fs::read_dir(format!("/proc/{process}/fd"))?.count() as f64;
     let row = connection
@@ -131,18 +130,18 @@ async fn look(process: u32, connection: &mut SqliteConnection) -> Result<Look, F
     let now = SystemClock.now().as_millis() as f64;
     let due = row.try_get::<Option<i64>, _>(0)?.map_or(now, |due| due as f64);
     let polls = row.try_get::<Option<i64>, _>(1)?.unwrap_or(0) as f64;
-    Ok(Look { rss_mb, files, lag: ((now - due) / 1000.0).max(0.0), polls })
+    Ok(Sample { rss_mb, files, lag: ((now - due) / 1000.0).max(0.0), polls })
 }
 
-/// The memory of a process that is resident now.
-pub(crate) fn rss_mb(process: u32) -> Result<f64, Failed> {
+/// Resident memory of a process.
+pub(crate) fn rss_mb(process: u32) -> Result<f64, Error> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("the process has ended")?;
     Ok(rss.trim().trim_end_matches("kB").trim().parse::<f64>()? / 1024.0)
 }
 
-/// CPU seconds of a process, by the system's usual hundredths.
-pub(crate) fn cpu_seconds(process: u32) -> Result<f64, Failed> {
+/// CPU seconds of a process, at 100 clock ticks per second.
+pub(crate) fn cpu_seconds(process: u32) -> Result<f64, Error> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let after = stat.rsplit_once(')').ok_or("no such process")?.1;
     let ticks: Vec<f64> =
@@ -150,17 +149,18 @@ pub(crate) fn cpu_seconds(process: u32) -> Result<f64, Failed> {
     Ok(ticks.iter().sum::<f64>() / 100.0)
 }
 
-/// Prints one line of JSON: the second quarter of the run beside its last. The first is for warming up.
-fn report(sources: usize, minutes: u64, looks: &[Look], cpu: f64) -> Result<bool, Failed> {
-    let quarter = looks.len() / 4;
-    let last = looks.last().ok_or("nothing was seen")?;
-    let (early, late) = (&looks[quarter..2 * quarter.max(1)], &looks[looks.len() - quarter.max(1)..]);
-    let of = |looks: &[Look], value: fn(&Look) -> f64| median(looks.iter().map(value).collect());
-    let most = |value: fn(&Look) -> f64| looks[quarter..].iter().map(value).fold(0.0, f64::max);
-    let (rss, rss_late) = (of(early, |look| look.rss_mb), of(late, |look| look.rss_mb));
-    let (files, files_late) = (of(early, |look| look.files), of(late, |look| look.files));
-    let (lag, lag_late) = (of(early, |look| look.lag), of(late, |look| look.lag));
-    let seconds = LOOK.as_secs_f64() * looks.len() as f64;
+/// Prints a JSON line that compares the second quarter of the run with the last one. The first quarter is for
+/// warming up.
+fn report(sources: usize, minutes: u64, samples: &[Sample], cpu: f64) -> Result<bool, Error> {
+    let quarter = samples.len() / 4;
+    let last = samples.last().ok_or("nothing was seen")?;
+    let (early, late) = (&samples[quarter..2 * quarter.max(1)], &samples[samples.len() - quarter.max(1)..]);
+    let of = |samples: &[Sample], value: fn(&Sample) -> f64| median(samples.iter().map(value).collect());
+    let most = |value: fn(&Sample) -> f64| samples[quarter..].iter().map(value).fold(0.0, f64::max);
+    let (rss, rss_late) = (of(early, |sample| sample.rss_mb), of(late, |sample| sample.rss_mb));
+    let (files, files_late) = (of(early, |sample| sample.files), of(late, |sample| sample.files));
+    let (lag, lag_late) = (of(early, |sample| sample.lag), of(late, |sample| sample.lag));
+    let seconds = SAMPLE_INTERVAL.as_secs_f64() * samples.len() as f64;
     println!(
         "{{\"sources\":{sources},\"minutes\":{minutes},\"polls\":{:.0},\"polls_per_second\":{:.0},\
          \"cpu_s_per_1000\":{:.3},\"rss_mb\":{rss:.0},\"rss_mb_late\":{rss_late:.0},\"rss_mb_most\":{:.0},\
@@ -169,9 +169,9 @@ fn report(sources: usize, minutes: u64, looks: &[Look], cpu: f64) -> Result<bool
         last.polls,
         last.polls / seconds,
         cpu / (last.polls / 1000.0),
-        most(|look| look.rss_mb),
-        most(|look| look.files),
-        most(|look| look.lag),
+        most(|sample| sample.rss_mb),
+        most(|sample| sample.files),
+        most(|sample| sample.lag),
     );
     Ok(rss_late <= rss * 1.1 + 5.0 && files_late <= files * 1.1 + 10.0 && lag_late <= lag + 2.0)
 }

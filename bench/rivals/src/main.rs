@@ -1,4 +1,4 @@
-//! The rules of other readers in the world of `gleaner simulate`: the same table.
+//! Runs the polling rules of other feed readers in the world of `gleaner simulate`, and prints the same table.
 //!
 //! `cargo run --release -- [--sources 5000] [--days 180] [--seed 1 …] [NAME …]`
 
@@ -15,7 +15,7 @@ use fastrand::Rng;
 
 use rules::{READERS, Reader, State};
 use simulate::measure::{Measures, table};
-use simulate::truth::Truth;
+use simulate::responses::Responses;
 use simulate::world::{NEVER, World};
 
 fn main() -> ExitCode {
@@ -54,9 +54,8 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// One reader through one world.
 fn run(world: &World, reader: &Reader, seed: u64) -> Measures {
-    let mut truth = Truth::new(world, seed, reader.moves_after());
+    let mut responses = Responses::new(world, seed, reader.moves_after());
     let mut rng = Rng::with_seed(seed.wrapping_mul(7919).wrapping_add(1));
     let mut states = vec![State::default(); world.sources.len()];
     let mut hosts = vec![0_i64; world.hosts.len()];
@@ -74,13 +73,13 @@ fn run(world: &World, reader: &Reader, seed: u64) -> Measures {
             queue.push(Reverse((reader.batch(&states[index], *host_until), index)));
             continue;
         }
-        let answer = truth.ask(index, now);
+        let answer = responses.poll(index, now);
         let state = &mut states[index];
         let next = reader.next(source, state, answer, now, host_until, &mut rng);
-        truth.settle(index, state.aside, next == NEVER);
+        responses.set_state(index, state.quarantined, next == NEVER);
         if next != NEVER {
             queue.push(Reverse((next, index)));
         }
     }
-    truth.measures()
+    responses.measures()
 }

@@ -1,51 +1,47 @@
-//! When other readers poll next, as their code has it; written anew here, the formulas alone.
+//! When other feed readers poll next: their formulas, reimplemented.
 //!
-//! Batches run on a grid (`tick`), each source at a fixed place within five minutes of it. What readers do
-//! beside it (push, budgets a domain, batch sizes) is left out.
+//! Batches run on a grid (`tick`), with each source at a fixed offset of up to five minutes. Other features of the
+//! readers (push, budgets per domain, batch sizes) are left out.
 
 use fastrand::Rng;
 use gleaner_core::outcome::ErrorKind;
 
-use crate::simulate::truth::Answer;
+use crate::simulate::responses::Answer;
 use crate::simulate::world::{DAY, HOUR, MINUTE, NEVER, Source, WINDOW};
 
-/// What a reader keeps of a source.
+/// A reader's state of a source.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct State {
-    /// Failures in a row.
+    /// Consecutive failures.
     failures: u32,
-    /// Given up, or as good as.
-    pub(crate) aside: bool,
-    /// Its place within a batch.
+    /// Disabled, or practically so.
+    pub(crate) quarantined: bool,
+    /// Its offset within a batch.
     offset: i64,
 }
 
-/// A reader's rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// Miniflux: three errors and out; the server's hints unless 304.
+    /// Miniflux: disabled after three errors; follows the server's hints except on 304.
     Miniflux,
-    /// FreshRSS: never backs off; a 410 and out; a 429 holds the host.
+    /// FreshRSS: never backs off; disabled by a 410; a 429 holds the host.
     FreshRss,
-    /// CommaFeed: by the average gap between entries; an hour more with each failure, at most four.
+    /// CommaFeed: by the average gap between entries; one more hour per failure, at most four.
     CommaFeed,
-    /// lion-reader: the server's hints; 30 minutes doubled, after ten a week.
+    /// lion-reader: follows the server's hints; 30 minutes, doubled per failure; a week after ten.
     LionReader,
-    /// feedbin: the fourth power of the failures, in seconds; no hints.
+    /// feedbin: the fourth power of the failures in seconds; no hints.
     Feedbin,
 }
 
-/// A rule with its settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader {
-    /// As the table calls it.
     pub(crate) name: &'static str,
     rule: Rule,
     interval: i64,
     tick: i64,
 }
 
-/// Those that are compared.
 pub(crate) const READERS: [Reader; 10] = [
     reader("miniflux 60", Rule::Miniflux, 60, 60),
     reader("miniflux 30", Rule::Miniflux, 30, 5),
@@ -59,7 +55,7 @@ pub(crate) const READERS: [Reader; 10] = [
     reader("feedbin 30", Rule::Feedbin, 30, 0),
 ];
 
-/// CommaFeed waits no longer.
+/// CommaFeed's maximum interval.
 const COMMAFEED_LONGEST: i64 = 4 * HOUR;
 
 const fn reader(name: &'static str, rule: Rule, interval: i64, tick: i64) -> Reader {
@@ -67,7 +63,7 @@ const fn reader(name: &'static str, rule: Rule, interval: i64, tick: i64) -> Rea
 }
 
 impl Reader {
-    /// How long a redirect must have been seen until it is followed for good; none: it never is.
+    /// How long a redirect must last before the URL changes; `None` if it never does.
     pub(crate) const fn moves_after(&self) -> Option<i64> {
         match self.rule {
             Rule::Miniflux => None,
@@ -77,25 +73,23 @@ impl Reader {
         }
     }
 
-    /// A source's first poll.
     pub(crate) fn first(&self, state: &mut State, rng: &mut Rng) -> i64 {
         state.offset = rng.i64(0..5 * MINUTE);
         if self.tick > 0 { state.offset } else { rng.i64(0..self.interval) }
     }
 
-    /// The next batch.
     pub(crate) fn batch(&self, state: &State, at: i64) -> i64 {
         match (self.rule, self.tick) {
             (_, 0) => at,
-            // What is due exactly at a tick is not yet past then.
+            // A source that is due exactly at a tick is polled at the next one.
             (Rule::Miniflux, tick) if at % tick != 0 => (at / tick + 1) * tick + state.offset,
             (Rule::Miniflux, _) => at + state.offset,
             (_, tick) => (at - state.offset + tick - 1).div_euclid(tick) * tick + state.offset,
         }
     }
 
-    /// When a source is polled after this answer; [`NEVER`] where a person has to come. `host_until` is when its
-    /// host may be asked again, for those who keep that.
+    /// When a source is polled after this answer; [`NEVER`] if it is disabled. `host_until` is when the host may be
+    /// polled again, for readers that track that.
     pub(crate) fn next(
         &self,
         source: &Source,
@@ -107,10 +101,10 @@ impl Reader {
     ) -> i64 {
         match answer {
             Answer::Served { not_modified, .. } => {
-                (state.failures, state.aside) = (0, false);
+                (state.failures, state.quarantined) = (0, false);
                 self.after_success(source, state, not_modified, now, rng)
             }
-            Answer::Refused(kind, retry_after) => {
+            Answer::Failed(kind, retry_after) => {
                 state.failures += 1;
                 if kind == ErrorKind::RateLimited && self.rule == Rule::FreshRss {
                     let hold = if retry_after > 0 { retry_after } else { 25 * MINUTE };
@@ -127,7 +121,7 @@ impl Reader {
             Rule::Miniflux => self.batch(state, now + self.interval.max(forgotten(source.hint().min(DAY)))),
             Rule::FreshRss => self.batch(state, now + self.interval.max(source.max_age)),
             Rule::CommaFeed => {
-                let wait = self.by_habit(source, now).max(forgotten(source.max_age));
+                let wait = self.by_average_gap(source, now).max(forgotten(source.max_age));
                 now + wait.min(COMMAFEED_LONGEST)
             }
             Rule::LionReader => {
@@ -145,39 +139,39 @@ impl Reader {
         let count = state.failures;
         match self.rule {
             Rule::Miniflux if count >= 3 => {
-                state.aside = true;
+                state.quarantined = true;
                 NEVER
             }
             Rule::Miniflux => {
-                let asked = if kind == ErrorKind::RateLimited { retry_after } else { 0 };
-                self.batch(state, now + self.interval.max(asked).min(DAY))
+                let wait = if kind == ErrorKind::RateLimited { retry_after } else { 0 };
+                self.batch(state, now + self.interval.max(wait).min(DAY))
             }
             Rule::FreshRss if kind == ErrorKind::Gone => {
-                state.aside = true;
+                state.quarantined = true;
                 NEVER
             }
             Rule::FreshRss => self.batch(state, now + self.tick),
             Rule::CommaFeed => {
-                state.aside = count >= 6;
+                state.quarantined = count >= 6;
                 let wait = if count <= 2 { self.interval } else { HOUR * i64::from(count - 2) };
                 now + wait.min(COMMAFEED_LONGEST.max(self.interval)).max(retry_after.min(COMMAFEED_LONGEST))
             }
             Rule::LionReader => {
-                state.aside = count >= 10;
-                let wait = if state.aside { 7 * DAY } else { 30 * MINUTE << (count - 1) };
+                state.quarantined = count >= 10;
+                let wait = if state.quarantined { 7 * DAY } else { 30 * MINUTE << (count - 1) };
                 let wait = if kind == ErrorKind::RateLimited { wait.min(6 * HOUR) } else { wait };
                 now + wait.max(retry_after)
             }
             Rule::Feedbin => {
-                state.aside = count >= 23;
+                state.quarantined = count >= 23;
                 let seconds = i64::from(count.clamp(8, 23)).pow(4);
                 now + self.interval.max(retry_after.min(8 * HOUR)).max(seconds * 1000)
             }
         }
     }
 
-    /// CommaFeed: half the average gap of what the feed shows, or more rarely where it has been silent for weeks.
-    fn by_habit(&self, source: &Source, now: i64) -> i64 {
+    /// CommaFeed: half the average gap between the feed's entries, or longer if it has been silent for weeks.
+    fn by_average_gap(&self, source: &Source, now: i64) -> i64 {
         let count = source.posts.partition_point(|at| *at <= now);
         let shown = &source.posts[count.saturating_sub(WINDOW)..count];
         let idle = shown.last().map_or(NEVER, |latest| now - latest);

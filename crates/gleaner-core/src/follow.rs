@@ -1,9 +1,60 @@
-//! Which new entries are read on their own pages, how many at once, and when a page is tried again.
+//! Which entries of a document become posts, which of them are read on their own pages, and when a page is tried again.
 
-use crate::identity::{Filter, Seen, Sifted, Skipped};
-use crate::post::NewPost;
+use crate::backfill::keep_recent;
+use crate::identity::{EntryVerdict, Filter, Seen, Sifted, Skipped, sift};
+use crate::post::{Entry, NewPost};
 use crate::schedule::LONGEST_HOLD;
+use crate::source::Kind;
 use crate::time::{Jitter, Span, Time};
+
+/// Decides what becomes of a document's entries. Polls and previews use the same rules.
+#[derive(Debug, Clone, Copy)]
+pub struct EntryRules {
+    pub filter: Filter,
+    pub follow: Follow,
+    /// Maximum number of pages that one poll queues.
+    pub page_limit: usize,
+}
+
+/// Which pages of a source's entries are fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    Nothing,
+    /// Pages of an index's new links.
+    Index(Beyond),
+    /// Pages of a feed's new and changed entries.
+    Feed,
+}
+
+impl Follow {
+    pub const fn of(kind: Kind, full_content: bool, is_first_poll: bool) -> Self {
+        match kind {
+            Kind::Watchlist if is_first_poll => Self::Index(Beyond::Seen),
+            Kind::Watchlist => Self::Index(Beyond::Wait),
+            Kind::Feed if full_content => Self::Feed,
+            Kind::Feed | Kind::Website | Kind::X => Self::Nothing,
+        }
+    }
+}
+
+/// Splits a document's entries into new, changed and known ones, applies the limits of a first poll, and takes out the pages to
+/// fetch. `is_complete` and `text` are those of [`sift`].
+pub fn select_entries(
+    entries: Vec<Entry>,
+    known: &[Seen],
+    rules: &EntryRules,
+    is_complete: bool,
+    now: Time,
+    text: impl Fn(&Entry) -> String,
+) -> Followed {
+    let sifted = sift(entries, known, &rules.filter, is_complete, now, text);
+    let sifted = keep_recent(sifted, &rules.filter);
+    match rules.follow {
+        Follow::Index(beyond) => follow_index(sifted, rules.page_limit, beyond),
+        Follow::Feed => follow_feed(sifted, rules.page_limit),
+        Follow::Nothing => Followed { rest: sifted, ..Followed::default() },
+    }
+}
 
 /// What becomes of an index's new links beyond the cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,16 +92,28 @@ pub struct PageToFetch {
 pub fn follow_index(sifted: Sifted, cap: usize, beyond: Beyond) -> Followed {
     let mut followed = Followed { rest: sifted, ..Followed::default() };
     let rest = &mut followed.rest;
+    // New entries and their verdicts are in the same order.
+    let mut verdicts = rest.verdicts.iter_mut().filter(|verdict| **verdict == EntryVerdict::New);
     for (post, seen) in std::mem::take(&mut rest.new) {
+        let verdict = verdicts.next();
         if post.url.is_none() {
             rest.new.push((post, seen));
         } else if followed.pages.len() < cap {
             rest.remember.push(seen);
             followed.pages.push(PageToFetch { post, seen, revises: false });
         } else {
-            match beyond {
-                Beyond::Seen => rest.remember.push(seen),
-                Beyond::Wait => followed.waiting += 1,
+            let outcome = match beyond {
+                Beyond::Seen => {
+                    rest.remember.push(seen);
+                    EntryVerdict::BeyondLimit
+                }
+                Beyond::Wait => {
+                    followed.waiting += 1;
+                    EntryVerdict::Waiting
+                }
+            };
+            if let Some(verdict) = verdict {
+                *verdict = outcome;
             }
         }
     }

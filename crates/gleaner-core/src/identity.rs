@@ -58,7 +58,7 @@ pub struct Filter {
 /// What to do about a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sifted {
-    /// Entries to store as posts, each with what to remember of it.
+    /// Entries to store as posts, each with what to remember of it, in the document's order.
     pub new: Vec<(NewPost, Seen)>,
     /// Posts whose entry may have changed, each with what to remember of it; the store knows what the post says.
     pub changed: Vec<(i64, NewPost, Seen)>,
@@ -91,6 +91,10 @@ pub enum EntryVerdict {
     BeforeSource,
     /// It is not among the most recent, and no others are stored by the first poll.
     BeyondRecent,
+    /// It is a link past those that the first poll of an index follows.
+    BeyondLimit,
+    /// It waits for a later poll: this one follows no more links.
+    Waiting,
     /// It has neither id nor link nor title nor text.
     Empty,
 }
@@ -133,6 +137,8 @@ impl Skipped {
     fn add(&mut self, verdict: EntryVerdict) {
         match verdict {
             EntryVerdict::New | EntryVerdict::Changed => {}
+            // Set after the entries were counted.
+            EntryVerdict::BeyondLimit | EntryVerdict::Waiting => {}
             EntryVerdict::Known => self.known += 1,
             EntryVerdict::Duplicate => self.duplicate += 1,
             EntryVerdict::TooOld => self.too_old += 1,
@@ -274,7 +280,7 @@ pub fn sift(
         let gone = |row: &&Seen| row.absent_since.is_none() && !sifter.met.contains(&row.key);
         sifter.sifted.vanished = known.iter().filter(gone).map(|row| row.key).collect();
     }
-    sifter.sifted
+    sifter.finish()
 }
 
 fn own_guid(entry: &Entry) -> Option<&str> {
@@ -429,6 +435,8 @@ struct Sifter<'a, T> {
     now: Time,
     text: T,
     sifted: Sifted,
+    /// Positions in the document of `sifted.new`.
+    new_places: Vec<usize>,
 }
 
 impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
@@ -452,7 +460,19 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
             now,
             text,
             sifted: Sifted { verdicts: vec![EntryVerdict::Known; entries], ..Sifted::default() },
+            new_places: Vec::new(),
         }
+    }
+
+    /// The result, with new entries in the document's order.
+    fn finish(mut self) -> Sifted {
+        if !self.new_places.is_sorted() {
+            let new = std::mem::take(&mut self.sifted.new);
+            let mut placed: Vec<_> = self.new_places.into_iter().zip(new).collect();
+            placed.sort_by_key(|(place, _)| *place);
+            self.sifted.new = placed.into_iter().map(|(_, new)| new).collect();
+        }
+        self.sifted
     }
 
     fn set(&mut self, place: usize, verdict: EntryVerdict) {
@@ -699,6 +719,7 @@ impl<'a, T: Fn(&Entry) -> String> Sifter<'a, T> {
         } else {
             let post = self.post(item.entry, text);
             self.sifted.new.push((post, seen));
+            self.new_places.push(item.place);
             self.set(item.place, EntryVerdict::New);
         }
         self.texts_mut().add(said, Twin { date, row: None, key, fresh: true, before: None });

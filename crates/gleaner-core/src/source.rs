@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::schedule::SHORTEST_INTERVAL;
 use crate::time::Span;
 
+/// Longest interval between two polls that can be set, for one source or as the default of all.
+pub const LONGEST_INTERVAL: Span = Span::from_days(365);
+/// Longest pause after a source that can be set, for one source, a kind or a host.
+pub const LONGEST_POLL_DELAY: Span = Span::from_days(1);
+
 /// What a source is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,7 +1,7 @@
-//! Reads a feed from standard input and prints its main fields as JSON, so that any tool can compare them.
+//! Reads a feed from standard input and prints its main fields as JSON, for comparison with other parsers.
 //!
-//! The values are those that other readers report: the last author, as it stands, and the entry in which a
-//! truncated document ended among the others.
+//! The values are those that other parsers report: the last author as written, and the entry in which a truncated
+//! document ended is included.
 
 use std::io::{Read, Write};
 use std::process::ExitCode;

@@ -1,22 +1,22 @@
-//! Dates as feeds write them: RFC 822 and its abuses, RFC 3339, W3CDTF, ISO 8601 with weeks and days of the year,
-//! asctime, month names of many languages.
+//! Parses dates as feeds write them: RFC 822 and its common misspellings, RFC 3339, W3CDTF, ISO 8601 (including
+//! week and ordinal dates), asctime, and month names in many languages.
 //!
-//! Never a guess that is a lie: a date whose parts could mean two things, or whose time zone nobody knows, is none.
-//! A missing zone is UTC and a missing time is midnight, as in every feed reader. Weekdays are not believed.
+//! A date that is ambiguous, or whose time zone is unknown, is rejected rather than guessed. A missing zone means
+//! UTC and a missing time means midnight, as in other feed readers. Weekdays are ignored.
 //!
-//! Deliberately absent: formatting, time zone rules, and numeric dates such as `01/02/2024`.
+//! Not supported: formatting, time zone rules, and numeric dates such as `01/02/2024`.
 
 mod calendar;
 mod iso;
+mod names;
 mod scan;
-mod words;
 
-use scan::Moment;
+use scan::DateParts;
 
-/// No date needs more; what is longer is none.
-const LONGEST: usize = 128;
+/// Longer input is not a date.
+const MAX_LENGTH: usize = 128;
 
-/// The date in milliseconds since the Unix epoch, if it is one.
+/// Parses a date into milliseconds since the Unix epoch.
 ///
 /// ```
 /// use gleaner_feed::date::parse;
@@ -26,25 +26,25 @@ const LONGEST: usize = 128;
 /// ```
 pub fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
-    if text.is_empty() || text.len() > LONGEST {
+    if text.is_empty() || text.len() > MAX_LENGTH {
         return None;
     }
-    let mut moment = Moment::default();
+    let mut parts = DateParts::default();
     let rest = match iso::date(text) {
         Some((day, rest)) => {
-            moment.set_day(day);
-            iso::after_date(rest, &mut moment)?
+            parts.set_day(day);
+            iso::after_date(rest, &mut parts)?
         }
         None => text,
     };
-    scan::read(rest, &mut moment)?;
-    moment.milliseconds()
+    scan::read(rest, &mut parts)?;
+    parts.milliseconds()
 }
 
-/// A duration in seconds, as podcasts write it: `3600`, `60:00` or `1:00:00`.
+/// Parses a podcast duration (`3600`, `60:00` or `1:00:00`) into seconds.
 pub(crate) fn duration(text: &str) -> Option<u32> {
     let text = text.trim();
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return None;
     }
     let text = text.split('.').next().unwrap_or(text);

@@ -1,5 +1,5 @@
-//! From bytes to text: the byte order mark, then the server's word, then the document's, then what the bytes look
-//! like; and whatever was claimed, what the bytes can not be is not believed.
+//! Decodes a document's bytes to text. In order: byte order mark, `Content-Type`, XML declaration, detection. A
+//! claimed encoding that the bytes contradict is ignored.
 
 mod control;
 mod wide;
@@ -14,36 +14,37 @@ use encoding_rs::{
 
 use crate::xml::references::windows_1252;
 
-/// How much of a document is looked at to guess its encoding.
-const DETECTED: usize = 256 * 1024;
-/// One letter in so many bytes of a document, markup and all, is too few to tell Latin alphabets apart.
-const SPARSE: usize = 200;
-/// How far into a document its declaration may be.
-const DECLARED: usize = 1024;
+/// Bytes examined to detect the encoding.
+const DETECTION_BYTES: usize = 256 * 1024;
+/// With less than one non-ASCII letter in this many bytes, Latin alphabets cannot be told apart.
+const SPARSE_RATIO: usize = 200;
+/// Bytes searched for the XML declaration.
+const DECLARATION_BYTES: usize = 1024;
 
-/// A document as text.
+/// A decoded document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded<'a> {
-    /// The text, without byte order mark and without control characters; borrowed where the bytes are sound UTF-8.
+    /// The text, without byte order mark and control characters; borrowed if the bytes are valid UTF-8.
     pub text: Cow<'a, str>,
-    /// The encoding by its name in the WHATWG Encoding Standard, or `UTF-32`.
+    /// The encoding's name in the WHATWG Encoding Standard, or `UTF-32`.
     pub encoding: &'static str,
-    /// Whether the bytes were not in the encoding that was claimed, or not wholly.
+    /// Whether some bytes were not valid in the claimed encoding.
     pub repaired: bool,
-    /// Whether control characters were taken out.
+    /// Whether control characters were removed.
     pub control_characters: bool,
 }
 
-/// Decodes a document. `content_type` is the server's header, if there is one.
+/// Decodes a document. `content_type` is the `Content-Type` header, if any.
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
     let (text, encoding, repaired) = decode_bytes(bytes, content_type);
-    let (text, control_characters) = control::without(text);
+    let (text, control_characters) = control::remove(text);
     Decoded { text, encoding, repaired, control_characters }
 }
 
-type Found<'a> = (Cow<'a, str>, &'static str, bool);
+/// Text, encoding name, and whether it was repaired.
+type Decoding<'a> = (Cow<'a, str>, &'static str, bool);
 
-fn decode_bytes<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Found<'a> {
+fn decode_bytes<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoding<'a> {
     if let Some(found) = wide::utf_32(bytes) {
         return found;
     }
@@ -60,27 +61,28 @@ fn decode_bytes<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Found<'a> {
     (text, encoding, repaired || wide)
 }
 
-fn decode_claimed<'a>(bytes: &'a [u8], claimed: Option<&'static Encoding>) -> Found<'a> {
+fn decode_claimed<'a>(bytes: &'a [u8], claimed: Option<&'static Encoding>) -> Decoding<'a> {
     if let Some(encoding) = claimed.filter(|claimed| !claimed.is_ascii_compatible()) {
         let (text, errors) = decode_with(encoding, bytes);
         return (text, encoding.name(), errors);
     }
     let legacy = claimed.filter(|claimed| *claimed != UTF_8);
-    // Sound UTF-8 is borrowed; this way it is also checked faster than by the standard library.
+    // Valid UTF-8 is borrowed; encoding_rs validates faster than the standard library.
     match (UTF_8.decode_without_bom_handling_and_without_replacement(bytes), legacy) {
         (Some(text), None) => (text, UTF_8.name(), false),
         (Some(text), Some(legacy)) if text.is_ascii() => (text, legacy.name(), false),
-        (Some(text), Some(legacy)) => match sound_double_byte(bytes, &text, legacy) {
+        (Some(text), Some(legacy)) => match valid_double_byte(bytes, &text, legacy) {
             Some(other) => (Cow::Owned(other), legacy.name(), false),
             None => (text, UTF_8.name(), true),
         },
         (None, Some(legacy)) => decode_legacy(bytes, legacy),
-        (None, None) => decode_unsound(bytes, claimed.is_some()),
+        (None, None) => decode_invalid_utf8(bytes, claimed.is_some()),
     }
 }
 
-/// Text of a double-byte encoding that happens to be UTF-8 too; only a few characters ever are.
-fn sound_double_byte(bytes: &[u8], text: &str, legacy: &'static Encoding) -> Option<String> {
+/// Decodes text of a double-byte encoding that happens to be valid UTF-8 too, which only happens with few non-ASCII
+/// characters.
+fn valid_double_byte(bytes: &[u8], text: &str, legacy: &'static Encoding) -> Option<String> {
     let few = text.chars().filter(|c| !c.is_ascii()).take(4).count() < 4;
     if legacy.is_single_byte() || !few {
         return None;
@@ -88,8 +90,8 @@ fn sound_double_byte(bytes: &[u8], text: &str, legacy: &'static Encoding) -> Opt
     legacy.decode_without_bom_handling_and_without_replacement(bytes).map(Cow::into_owned)
 }
 
-fn decode_legacy<'a>(bytes: &'a [u8], claimed: &'static Encoding) -> Found<'a> {
-    // One text at a time: each is as large as the document.
+fn decode_legacy<'a>(bytes: &'a [u8], claimed: &'static Encoding) -> Decoding<'a> {
+    // Only one decoded text at a time, since each is as large as the document.
     let (text, errors) = decode_with(claimed, bytes);
     if !errors {
         return (text, claimed.name(), false);
@@ -104,7 +106,7 @@ fn decode_legacy<'a>(bytes: &'a [u8], claimed: &'static Encoding) -> Found<'a> {
     (decode_with(claimed, bytes).0, claimed.name(), true)
 }
 
-/// The text and whether there were errors, in little more memory than the text needs.
+/// Decodes in little more memory than the text needs; returns the text and whether there were errors.
 fn decode_with(encoding: &'static Encoding, bytes: &[u8]) -> (Cow<'static, str>, bool) {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let unit = if encoding.is_ascii_compatible() { 1 } else { 2 };
@@ -120,24 +122,24 @@ fn decode_with(encoding: &'static Encoding, bytes: &[u8]) -> (Cow<'static, str>,
     }
 }
 
-/// Bytes that should be UTF-8 and are not, or not wholly.
-fn decode_unsound<'a>(bytes: &'a [u8], claimed: bool) -> Found<'a> {
-    let (mut sound, mut unsound) = (0usize, 0usize);
+/// Decodes bytes that should be UTF-8 and are not, or not entirely.
+fn decode_invalid_utf8<'a>(bytes: &'a [u8], claimed: bool) -> Decoding<'a> {
+    let (mut valid, mut invalid) = (0usize, 0usize);
     for chunk in bytes.utf8_chunks() {
-        sound += chunk.valid().bytes().filter(|byte| *byte >= 0xC0).count();
-        unsound += usize::from(!chunk.invalid().is_empty());
+        valid += chunk.valid().bytes().filter(|byte| *byte >= 0xC0).count();
+        invalid += usize::from(!chunk.invalid().is_empty());
     }
-    if unsound > sound {
+    if invalid > valid {
         let guess = match detect(bytes) {
-            // So few strange letters tell no Latin alphabet from another; then the commonest is meant.
-            guess if unsound * SPARSE < bytes.len() && is_latin(guess) => WINDOWS_1252,
+            // Too few letters to tell Latin alphabets apart: assume the most common one.
+            guess if invalid * SPARSE_RATIO < bytes.len() && is_latin(guess) => WINDOWS_1252,
             guess => guess,
         };
         let (text, errors) = decode_with(guess, bytes);
         return (text, guess.name(), claimed || errors);
     }
-    // UTF-8 with a few strangers: mostly pasted from Windows, so that is what they are read as.
-    let mut text = String::with_capacity(bytes.len() + unsound * 2);
+    // Mostly UTF-8 with a few invalid bytes, usually pasted from Windows: decode those as windows-1252.
+    let mut text = String::with_capacity(bytes.len() + invalid * 2);
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
         match chunk.invalid() {
@@ -149,7 +151,7 @@ fn decode_unsound<'a>(bytes: &'a [u8], claimed: bool) -> Found<'a> {
     (Cow::Owned(text), UTF_8.name(), true)
 }
 
-/// Whether an encoding has Latin letters and some others with marks, but is not the commonest.
+/// Whether this is a Latin encoding other than windows-1252.
 fn is_latin(encoding: &'static Encoding) -> bool {
     [WINDOWS_1250, WINDOWS_1254, WINDOWS_1257, WINDOWS_1258, ISO_8859_2, ISO_8859_4, ISO_8859_13]
         .contains(&encoding)
@@ -157,11 +159,11 @@ fn is_latin(encoding: &'static Encoding) -> bool {
 
 fn detect(bytes: &[u8]) -> &'static Encoding {
     let mut detector = EncodingDetector::new();
-    detector.feed(&bytes[..bytes.len().min(DETECTED)], true);
+    detector.feed(&bytes[..bytes.len().min(DETECTION_BYTES)], true);
     detector.guess(None, false)
 }
 
-/// The `charset` of a `Content-Type`.
+/// The `charset` parameter of a `Content-Type`.
 fn charset(content_type: &str) -> Option<&'static Encoding> {
     let label = content_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
@@ -170,9 +172,9 @@ fn charset(content_type: &str) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// The encoding that an XML declaration gives.
+/// The encoding named in the XML declaration.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = &bytes[..bytes.len().min(DECLARED)];
+    let head = &bytes[..bytes.len().min(DECLARATION_BYTES)];
     let start = memchr::memmem::find(head, b"<?xml")?;
     let declaration = &head[start..];
     let declaration = &declaration[..memchr::memchr(b'>', declaration).unwrap_or(declaration.len())];

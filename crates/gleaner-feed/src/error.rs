@@ -1,4 +1,4 @@
-//! Why there is no feed in a document. Damage is no reason: see [`Repairs`](crate::Repairs).
+//! The error of a document that is not a feed. Damaged feeds are not errors: see [`Repairs`](crate::Repairs).
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// Nothing but white space.
+    /// Only white space.
     Empty,
-    /// An HTML page: an error page, a login form, or the address of a page instead of its feed.
+    /// An HTML page, such as an error page or a login form.
     Html,
-    /// XML of another kind, for example a sitemap or an OPML list.
+    /// Some other XML, for example a sitemap or OPML.
     Xml {
         /// The name of its root element.
         root: String,
     },
-    /// JSON that is no JSON Feed.
+    /// JSON that is not a JSON Feed.
     Json,
     /// Neither markup nor JSON.
     NotAFeed,
@@ -23,7 +23,7 @@ pub enum ParseError {
     TooLarge {
         /// The document's size in bytes.
         size: usize,
-        /// The limit that it passed.
+        /// The limit that was exceeded.
         limit: usize,
     },
 }

@@ -1,14 +1,14 @@
-//! As much of HTML as a feed reader needs: does it look like it, and what does it say.
+//! The small part of HTML handling that a feed parser needs: detecting HTML, and converting it to plain text.
 //!
-//! Deliberately absent: a tree, and cleaning. What is plain here is plain, but nothing here makes HTML safe.
+//! There is no tree and no sanitising here; the plain text is plain, but nothing makes HTML safe.
 
 use crate::xml::names::is_html;
 use crate::xml::references::{Decoder, named, unescape};
 use crate::xml::token::find_tag_end;
 use memchr::{memchr, memchr2, memmem, memrchr};
 
-/// Whether a text that may be plain or HTML is HTML: it has an end tag, a line break, a picture or a reference, and no
-/// tag that HTML has not.
+/// Whether text of unknown type is HTML: it has an end tag, a line break, an image or a reference, and no tag
+/// unknown to HTML.
 pub(crate) fn looks_like_html(text: &str) -> bool {
     let bytes = text.as_bytes();
     let last_end = memrchr(b'>', bytes).unwrap_or(0);
@@ -25,7 +25,7 @@ pub(crate) fn looks_like_html(text: &str) -> bool {
             found |= last_end > at && (rest.starts_with('/') || ["br", "img", "hr"].contains(&name));
         }
         from = at + 1;
-        // One look at the head is enough to tell, and keeps long texts cheap.
+        // The beginning is enough to tell, and keeps long texts cheap.
         if found && from > 4096 {
             break;
         }
@@ -42,19 +42,18 @@ fn is_reference(rest: &str) -> bool {
     }
 }
 
-/// The name of the tag that begins after a `<`.
+/// The name of the tag after a `<`.
 fn tag_name(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix('/').unwrap_or(rest);
     let end = rest.bytes().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(rest.len());
     rest[..end].starts_with(|c: char| c.is_ascii_alphabetic()).then(|| &rest[..end])
 }
 
-/// Whether there is a tag in it.
 pub(crate) fn has_tag(text: &str) -> bool {
     memchr::memchr_iter(b'<', text.as_bytes()).any(|at| tag_name(&text[at + 1..]).is_some())
 }
 
-/// The inside of the `div` that Atom requires around XHTML; anything else as it is.
+/// Strips the `div` that Atom requires around XHTML.
 pub(crate) fn without_div(text: &str) -> &str {
     let text = text.trim();
     let inside = text.strip_prefix("<div").filter(|rest| rest.starts_with(['>', ' ', '\n', '\t', '\r']));
@@ -63,7 +62,7 @@ pub(crate) fn without_div(text: &str) -> &str {
         return text;
     }
     let Some(inside) = inside.1.strip_suffix("</div>") else { return text };
-    // Only if the first `div` is not closed before the end.
+    // Only if the first `div` closes at the end.
     let mut depth = 0i32;
     for at in memmem::find_iter(inside.as_bytes(), b"div") {
         let before = &inside.as_bytes()[..at];
@@ -79,7 +78,7 @@ pub(crate) fn without_div(text: &str) -> &str {
     inside.trim()
 }
 
-/// White space collapsed.
+/// Collapses white space.
 pub(crate) fn collapse(text: &str) -> String {
     if is_collapsed(text.as_bytes()) {
         return text.to_owned();
@@ -94,7 +93,7 @@ pub(crate) fn collapse(text: &str) -> String {
     out
 }
 
-/// Whether a text is plainly as it should be, as nearly all titles are: ASCII, with single spaces inside.
+/// Whether a text is already collapsed, as nearly all titles are: ASCII with single spaces.
 fn is_collapsed(text: &[u8]) -> bool {
     let mut after_space = true;
     for &byte in text {
@@ -108,8 +107,8 @@ fn is_collapsed(text: &[u8]) -> bool {
     !after_space || text.is_empty()
 }
 
-/// The text of HTML: tags and comments gone, scripts and styles with their inside, references decoded, white
-/// space collapsed. Tags that break a line separate words.
+/// Converts HTML to plain text: tags, comments, scripts and styles removed, references decoded, white space
+/// collapsed. Block-level tags separate words.
 pub(crate) fn to_plain(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
@@ -148,7 +147,7 @@ pub(crate) fn to_plain(html: &str) -> String {
     collapse(&unescape(&out, &mut Decoder::default()))
 }
 
-/// What follows the end tag of a script or style, if there is one.
+/// The text after the end tag of a script or style.
 fn after_hidden<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     memmem::find_iter(text.as_bytes(), b"</").map(|at| &text[at + 2..]).find_map(|close| {
         close.get(..name.len()).filter(|head| head.eq_ignore_ascii_case(name))?;
@@ -170,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn html_is_told_from_text() {
+    fn html_is_detected() {
         for html in ["<b>bold</b>", "AT&amp;T", "a<br>b", "caf&eacute;", "&#8217;", "<p class=\"x\">y</p>"] {
             assert!(looks_like_html(html), "{html}");
         }
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outer_div_is_taken_off() {
+    fn the_outer_div_is_stripped() {
         assert_eq!(without_div("<div xmlns=\"x\"> a <div>b</div> </div>"), "a <div>b</div>");
         assert_eq!(without_div("<div>a</div><div>b</div>"), "<div>a</div><div>b</div>");
         assert_eq!(without_div("<divider>a</divider>"), "<divider>a</divider>");

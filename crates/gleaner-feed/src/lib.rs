@@ -1,8 +1,8 @@
-//! Reads feeds: bytes in, feed out, whatever the damage.
+//! A lenient feed parser: bytes in, feed out, even from damaged documents.
 //!
-//! RSS 0.90 to 2.0, RDF (RSS 1.0), Atom 0.3 and 1.0 and JSON Feed 1.0 and 1.1, with the extensions that feeds
-//! use in practice. One pass over the document, by a tokenizer that knows no fatal error: what is complete is
-//! kept, and [`Repairs`] says what was wrong.
+//! Reads RSS 0.90 to 2.0, RDF (RSS 1.0), Atom 0.3 and 1.0, and JSON Feed 1.0 and 1.1, with the extensions that
+//! feeds use in practice. One pass over the document, with a tokenizer that has no fatal errors: everything
+//! complete is kept, and [`Repairs`] reports what was wrong.
 //!
 //! ```
 //! let bytes = b"<rss><channel><title>News & views</title><item><title>One</title></item>";
@@ -13,8 +13,10 @@
 //! # Ok::<(), gleaner_feed::ParseError>(())
 //! ```
 //!
-//! Deliberately absent: fetching, sanitising of HTML (the values are what the feed says; treat them as hostile),
-//! writing feeds, and a tree of the whole document.
+//! Not included: fetching, sanitising HTML (values are as the feed has them; treat them as untrusted), writing
+//! feeds, and a document tree.
+
+#![warn(missing_docs)]
 
 use std::borrow::Cow;
 
@@ -36,29 +38,29 @@ pub use model::{
     Rel, Repairs, Schedule, Source, Str, Text, TextKind, Weekdays,
 };
 
-/// What a reader knows about a document besides its bytes.
+/// What is known about a document besides its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// The `Content-Type` header; only its `charset` is used.
+    /// The `Content-Type` header; only its `charset` parameter is used.
     pub content_type: Option<&'a str>,
-    /// Where the document came from: the last resort for resolving relative links.
+    /// The URL the document was fetched from, used last for resolving relative links.
     pub url: Option<&'a str>,
-    /// How much of a document is read.
+    /// Limits on what is read.
     pub limits: Limits,
 }
 
-/// Reads a feed.
+/// Parses a feed.
 ///
 /// # Errors
 ///
-/// Only when there is no feed in the bytes at all; [`ParseError`] says what is there instead. Damage is not an
-/// error, see [`Feed::repairs`].
+/// Only if the bytes contain no feed at all; [`ParseError`] says what they are instead. Damage is not an error, see
+/// [`Feed::repairs`].
 pub fn parse(bytes: &[u8], options: &Options<'_>) -> Result<Feed, ParseError> {
     if bytes.len() > options.limits.total_bytes {
         return Err(ParseError::TooLarge { size: bytes.len(), limit: options.limits.total_bytes });
     }
     let mut decoded = encoding::decode(bytes, options.content_type);
-    // A text that had to be made is shared with the values that stand in it.
+    // Values can share the memory of a decoded copy.
     let shared = match &mut decoded.text {
         Cow::Owned(text) if u32::try_from(text.len()).is_ok() => Some(Str::from(std::mem::take(text))),
         _ => None,
@@ -68,7 +70,7 @@ pub fn parse(bytes: &[u8], options: &Options<'_>) -> Result<Feed, ParseError> {
     let mut feed = if text.is_empty() {
         return Err(ParseError::Empty);
     } else if text.starts_with(['{', '[']) {
-        // Junk before an XML root may begin with a bracket too.
+        // Junk before an XML root may start with a bracket too.
         json::read(text, options)
             .or_else(|error| reader::read(text, options, shared.clone()).map_err(|_| error))?
     } else {

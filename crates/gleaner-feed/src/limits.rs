@@ -1,15 +1,15 @@
-//! Bounds on what one document may cost. Every one of them is an argument, none is a constant in the reader.
+//! Limits on what one document may cost. All are parameters, except the list length.
 
-/// How much of a document is read. What lies beyond is dropped and told by [`Repairs`](crate::Repairs).
+/// Limits on what is read of a document. What exceeds them is dropped and reported by [`Repairs`](crate::Repairs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Entries kept, the first ones of the document (10,000).
+    /// Maximum number of entries; the first ones are kept (10,000).
     pub entries: usize,
-    /// Bytes kept of any one text (1 MiB).
+    /// Maximum bytes of any one text (1 MiB).
     pub field_bytes: usize,
-    /// Open elements remembered (128). Deeper elements are still read, but their nesting is forgotten.
+    /// Maximum tracked nesting depth (128). Deeper elements are still read, but their nesting is not tracked.
     pub depth: usize,
-    /// Bytes of a document that is read at all (64 MiB); a longer one is an error.
+    /// Maximum bytes of a document (64 MiB); a longer one is an error.
     pub total_bytes: usize,
 }
 
@@ -20,7 +20,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Values kept in any one list of an entry or a feed (links, categories, people ...): a fixed bound, because
-    /// no real feed comes near it and because a list has no other limit than the document's size.
+    /// Maximum values in any one list of an entry or feed (links, categories, people). Fixed, because real feeds
+    /// stay far below it.
     pub(crate) const LIST: usize = 1_000;
 }

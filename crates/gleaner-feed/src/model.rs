@@ -1,7 +1,7 @@
-//! What a feed says, in one form for all formats.
+//! The feed model, common to all formats.
 //!
-//! Values are owned and as the feed has them: trimmed, decoded once, links made absolute, HTML neither cleaned nor
-//! rewritten. Times are milliseconds since the Unix epoch, UTC.
+//! Values are owned and as the feed has them: trimmed, decoded once, links made absolute, HTML neither sanitised
+//! nor rewritten. Times are milliseconds since the Unix epoch, UTC.
 
 use std::borrow::Cow;
 
@@ -12,54 +12,54 @@ mod text;
 
 pub use entry::{Category, Content, Enclosure, Entry, Itunes, Media, Person, Place, Source};
 pub use schedule::{Hours, Period, Schedule, Weekdays};
-pub(crate) use string::Shelf;
 pub use string::Str;
+pub(crate) use string::StringPool;
 pub use text::{Text, TextKind};
 
 /// A feed and its entries, in document order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Feed {
-    /// The format that the document is written in.
+    /// The document's format.
     pub format: Format,
-    /// The version that the document gives itself, for example `2.0`.
+    /// The version that the document declares, for example `2.0`.
     pub version: Option<Str>,
-    /// The encoding that the document was decoded from, by its name in the WHATWG Encoding Standard.
+    /// The encoding the document was decoded from, by its name in the WHATWG Encoding Standard.
     pub encoding: &'static str,
-    /// The identifier (Atom), or what the RDF channel is about.
+    /// The identifier: Atom's `id`, or `rdf:about` of the RDF channel.
     pub id: Option<Str>,
     /// The title.
     pub title: Option<Text>,
     /// The description, subtitle or tagline.
     pub description: Option<Text>,
-    /// The page that the feed is about.
+    /// The web page that the feed belongs to.
     pub link: Option<Str>,
-    /// All other links, in document order; see also [`Feed::self_link`] and its kin.
+    /// All other links, in document order; see also [`Feed::self_link`] and similar methods.
     pub links: Vec<Link>,
-    /// The language, as given.
+    /// The language, as written.
     pub language: Option<Str>,
     /// A small square image.
     pub icon: Option<Str>,
-    /// A larger image: Atom's `logo`, RSS's `image`, the podcast's cover.
+    /// A larger image: Atom's `logo`, RSS's `image`, the podcast cover.
     pub image: Option<Str>,
-    /// Copyright.
+    /// The copyright notice.
     pub rights: Option<Text>,
     /// The software that wrote the feed.
     pub generator: Option<Str>,
     /// When the feed was published.
     pub published: Option<i64>,
-    /// When the feed last changed, by its own account.
+    /// When the feed last changed, according to the feed.
     pub updated: Option<i64>,
-    /// Who writes it.
+    /// The feed's authors.
     pub authors: Vec<Person>,
-    /// What it is about.
+    /// The feed's categories.
     pub categories: Vec<Category>,
-    /// How often it wants to be asked.
+    /// The polling hints of the feed.
     pub schedule: Schedule,
     /// Podcast fields.
     pub itunes: Option<Box<Itunes>>,
     /// The complete entries, in document order.
     pub entries: Vec<Entry>,
-    /// The entry in which the document ended early: its last fields are missing or cut, so it is not among
+    /// The entry in which the document ended early. Its last fields are missing or truncated, so it is not among
     /// [`Feed::entries`].
     pub cut_entry: Option<Box<Entry>>,
     /// What was wrong with the document.
@@ -67,7 +67,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// The feed's own address.
+    /// The feed's own URL.
     pub fn self_link(&self) -> Option<&str> {
         self.link_with(&Rel::SelfLink)
     }
@@ -82,7 +82,7 @@ impl Feed {
         self.link_with(&Rel::Next)
     }
 
-    /// The archive that precedes this document (RFC 5005).
+    /// The archive document before this one (RFC 5005).
     pub fn prev_archive(&self) -> Option<&str> {
         self.link_with(&Rel::PrevArchive)
     }
@@ -93,7 +93,7 @@ impl Feed {
     }
 }
 
-/// The family of formats that a document belongs to.
+/// The format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Format {
@@ -113,15 +113,15 @@ pub enum Format {
 /// A link of a feed or an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Link {
-    /// The address, absolute wherever a base is known.
+    /// The URL, absolute if a base is known.
     pub href: Str,
-    /// What the address is to the feed or entry.
+    /// The link relation.
     pub rel: Rel,
-    /// Its media type.
+    /// The media type.
     pub mime: Option<Cow<'static, str>>,
-    /// Its title.
+    /// The link's title.
     pub title: Option<Str>,
-    /// The language of what it leads to.
+    /// The language of the target.
     pub hreflang: Option<Str>,
 }
 
@@ -130,7 +130,7 @@ impl Link {
         Self { href, rel, mime: None, title: None, hreflang: None }
     }
 
-    /// Whether it leads to the page itself, not to another form of it.
+    /// Whether it links to the page itself rather than to another representation.
     pub(crate) fn is_page(&self) -> bool {
         let pages = ["text/html", "application/xhtml+xml", "html", "xhtml"];
         let mime = self.mime.as_deref().map(|mime| mime.split(';').next().unwrap_or(mime).trim());
@@ -139,14 +139,14 @@ impl Link {
     }
 }
 
-/// What a link is to the feed or entry that has it.
+/// A link relation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Rel {
-    /// The page itself; what a link without relation means.
+    /// The page itself; the default relation.
     #[default]
     Alternate,
-    /// The document's own address.
+    /// The document's own URL.
     SelfLink,
     /// A WebSub hub.
     Hub,
@@ -158,26 +158,26 @@ pub enum Rel {
     First,
     /// The last page (RFC 5005).
     Last,
-    /// The preceding archive (RFC 5005).
+    /// The archive document before this one (RFC 5005).
     PrevArchive,
-    /// The following archive (RFC 5005).
+    /// The archive document after this one (RFC 5005).
     NextArchive,
     /// The current document of an archived feed (RFC 5005).
     Current,
-    /// Something related.
+    /// A related resource.
     Related,
-    /// Where the information came from.
+    /// The source of the information.
     Via,
     /// Comments on the entry (RFC 4685).
     Replies,
-    /// Any other relation, as given.
+    /// Any other relation, as written.
     Other(Box<str>),
 }
 
 impl Rel {
     pub(crate) fn from_attribute(value: &str) -> Self {
         let value = value.trim();
-        // Relations may be written as addresses in the registry they are from.
+        // Relations may be written as URLs of the IANA registry.
         let short = value.strip_prefix("http://www.iana.org/assignments/relation/").unwrap_or(value);
         if short.is_empty() {
             return Self::Alternate;
@@ -187,7 +187,7 @@ impl Rel {
     }
 }
 
-/// The relations by their names, the usual ones first.
+/// Link relations by name, the most common first.
 const RELATIONS: &[(&str, Rel)] = &[
     ("alternate", Rel::Alternate),
     ("self", Rel::SelfLink),
@@ -205,35 +205,35 @@ const RELATIONS: &[(&str, Rel)] = &[
     ("current", Rel::Current),
 ];
 
-/// What was wrong with a document, and made good. All `false` for a sound one.
+/// What was wrong with a document and was repaired. All `false` for a valid document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Repairs {
-    /// The document ended early: elements were still open, or the JSON stopped. Its complete entries are kept.
+    /// The document ended early: elements were still open, or the JSON was incomplete. Complete entries are kept.
     pub truncated: bool,
-    /// The bytes were not in the encoding that the document or its server claims.
+    /// Some bytes were not valid in the encoding that the document or its server claims.
     pub bad_encoding: bool,
-    /// Control characters were taken out.
+    /// Control characters were removed.
     pub control_characters: bool,
-    /// Something that is no XML came before the root element.
+    /// There was something other than XML before the root element.
     pub junk_before_root: bool,
-    /// Something came after the root element.
+    /// There was something after the root element.
     pub junk_after_root: bool,
     /// The root element is missing.
     pub no_root: bool,
-    /// Ampersands that begin no known reference were taken literally.
+    /// Ampersands that start no known reference were taken literally.
     pub bad_references: bool,
-    /// End tags were missing, misspelt or in the wrong place.
+    /// End tags were missing, misspelt or misplaced.
     pub bad_nesting: bool,
-    /// CDATA sections were nested or not closed.
+    /// CDATA sections were nested or unclosed.
     pub bad_cdata: bool,
-    /// Prefixes without declaration were understood by their usual meaning.
+    /// Undeclared namespace prefixes were given their usual meaning.
     pub undeclared_prefixes: bool,
-    /// Tags or attributes were malformed: no quotes, no `>`.
+    /// Tags or attributes were malformed, for example without quotes or `>`.
     pub bad_tags: bool,
-    /// There were more entries than [`Limits::entries`](crate::Limits::entries); the first ones are kept.
+    /// There were more entries than [`Limits::entries`](crate::Limits::entries); the first ones were kept.
     pub entries_dropped: bool,
-    /// A text was longer than [`Limits::field_bytes`](crate::Limits::field_bytes) and was cut.
+    /// A text was longer than [`Limits::field_bytes`](crate::Limits::field_bytes) and was truncated.
     pub fields_cut: bool,
 }
 

@@ -1,7 +1,7 @@
-//! From tokens to a feed: which element means what where.
+//! Builds a feed from XML tokens: the meaning of each element depends on its context.
 //!
-//! One reader for RSS, RDF and Atom, because real feeds mix them. It keeps the open elements, so that a missing
-//! or wrong end tag costs at most what it encloses, and goes through the document once.
+//! One reader for RSS, RDF and Atom, because real feeds mix them. It tracks open elements, so that a missing or
+//! wrong end tag loses at most what it encloses, and goes through the document once.
 
 mod capture;
 mod entry_fields;
@@ -13,7 +13,7 @@ mod values;
 
 use std::sync::Arc;
 
-use crate::model::{Entry, Feed, Format, Person, Repairs, Shelf, Source, Str};
+use crate::model::{Entry, Feed, Format, Person, Repairs, Source, Str, StringPool};
 use crate::xml::attributes::Attributes;
 use crate::xml::names::{Element, is_html};
 use crate::xml::namespaces::{Namespace, Namespaces};
@@ -22,10 +22,10 @@ use crate::xml::token::{Tag, Token, Tokenizer};
 use crate::{Limits, Options, ParseError};
 use url::Url;
 
-/// What the elements at a point of the document are about.
+/// What the current elements describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Context {
-    /// Before the root or after it.
+    /// Before or after the root element.
     Outside,
     Feed,
     Entry,
@@ -33,11 +33,11 @@ enum Context {
     Source,
     Person(Role),
     Media,
-    /// Something that is not read.
+    /// An element whose content is ignored.
     Foreign,
 }
 
-/// What a person is to a feed or an entry.
+/// The role of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Author,
@@ -45,7 +45,7 @@ enum Role {
     Owner,
 }
 
-/// An open element, and what to go back to when it closes.
+/// An open element, and the state to restore when it closes.
 #[derive(Debug)]
 struct Frame<'a> {
     name: &'a str,
@@ -55,7 +55,7 @@ struct Frame<'a> {
     has_base: bool,
 }
 
-/// Fields that may be given more than once, or at a wrong place first.
+/// Fields that may occur more than once, or in the wrong place first.
 #[derive(Debug, Clone, Copy)]
 enum Slot {
     Title = 1,
@@ -71,7 +71,7 @@ struct Reader<'a> {
     tokens: Tokenizer<'a>,
     names: Namespaces<'a>,
     decoder: Decoder<'a>,
-    shelf: Shelf,
+    strings: StringPool,
     limits: Limits,
     url: Option<&'a str>,
     frames: Vec<Frame<'a>>,
@@ -80,9 +80,9 @@ struct Reader<'a> {
     bases: Vec<Url>,
     feed: Feed,
     entry: Entry,
-    /// How many unknown elements are open.
+    /// The number of open unknown elements.
     unknown: usize,
-    /// The slots of the feed and of the entry that were filled from within an unknown element.
+    /// The slots of the feed and the entry that were filled from inside an unknown element.
     weak: [u8; 2],
     person: Person,
     source: Source,
@@ -94,10 +94,10 @@ struct Reader<'a> {
     repairs: Repairs,
 }
 
-/// Reads the text of a document; `shared` is the whole of it, where values may refer to it.
+/// Parses the text of a document; `shared` is the same text, if values may share its memory.
 pub(crate) fn read(text: &str, options: &Options<'_>, shared: Option<Str>) -> Result<Feed, ParseError> {
     let mut reader = Reader::new(text, options);
-    reader.shelf.document = shared;
+    reader.strings.document = shared;
     let root = reader.find_root()?;
     reader.decoder = Decoder::new(std::mem::take(&mut reader.tokens.doctype), text.len());
     reader.start(root);
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
             tokens: Tokenizer::new(text),
             names: Namespaces::new(),
             decoder: Decoder::default(),
-            shelf: Shelf::with_capacity(text.len()),
+            strings: StringPool::with_capacity(text.len()),
             limits: options.limits,
             url: options.url,
             frames: Vec::with_capacity(16),
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over everything before the feed's first element.
+    /// Skips everything before the feed's first element.
     fn find_root(&mut self) -> Result<Tag<'a>, ParseError> {
         let mut first: Option<&'a str> = None;
         loop {
@@ -152,12 +152,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a feed begins with this element; `first` is the first one of the document, if this is another.
+    /// Whether this element starts a feed; `first` is the name of the document's first element, if this is not it.
     fn is_root(&mut self, element: Element, local: &str, first: Option<&str>) -> bool {
         match element {
             Element::Rss | Element::Rdf | Element::Feed => true,
             Element::Channel | Element::Item => {
-                // A feed that lost its head; but other formats have channels and items too.
+                // A feed without its root; but other formats have channels and items too.
                 let foreign = first.is_some_and(|name| !is_html(name)) || self.is_page(first);
                 self.repairs.no_root = !foreign && !local.eq_ignore_ascii_case("entry");
                 !foreign
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes in a start tag; false, if no more is to be read.
+    /// Handles a start tag; returns false when reading should stop.
     fn start(&mut self, tag: Tag<'a>) -> bool {
         let default_namespace = self.names.default;
         let has_base = self.declarations(&tag);
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
         if self.repairs.entries_dropped {
             return false;
         }
-        // An element that was read whole, or one too deep to be remembered.
+        // An element that was read completely, or is too deep to track.
         let Some(context) =
             inside.filter(|_| element.is_structure() || self.frames.len() < self.limits.depth)
         else {
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Takes in what a tag declares: namespaces, and the base of links; whether there is one.
+    /// Applies namespace declarations and `xml:base`; returns whether there is an `xml:base`.
     fn declarations(&mut self, tag: &Tag<'a>) -> bool {
         let attributes = tag.attributes.as_bytes();
         if !memchr::memchr_iter(b'x', attributes).any(|at| attributes[at..].starts_with(b"xml")) {
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Opens an element of the document's frame.
+    /// Opens a structural element.
     fn structure(&mut self, tag: &Tag<'a>, element: Element) -> Option<Context> {
         let holds_items = |frame: &Frame<'_>| frame.element.is_structure() && frame.element != Element::Item;
         match element {
@@ -285,7 +285,7 @@ impl<'a> Reader<'a> {
                 self.begin_feed(tag, element);
                 Some(Context::Feed)
             }
-            // A root within a root: not a feed's.
+            // A nested root does not belong to the feed.
             _ if !self.frames.is_empty() => Some(Context::Foreign),
             _ => {
                 self.begin_feed(tag, element);
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a field; the context of what is inside, if it is not read whole.
+    /// Reads a field; returns the context of its content, unless it was read completely.
     fn field(&mut self, tag: &Tag<'a>, element: Element) -> Option<Context> {
         match self.context {
             Context::Outside => None,
@@ -309,7 +309,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a field that does not belong into the innermost element known: that one was not closed.
+    /// Reads a field that does not fit the innermost element, which was not closed.
     fn field_outside(&mut self, tag: &Tag<'a>, element: Element) -> Option<Context> {
         let owner = self.frames.iter().rposition(|frame| frame.context != self.context);
         self.close_to(owner.unwrap_or(0));
@@ -345,7 +345,7 @@ impl<'a> Reader<'a> {
         self.frames.iter().any(|frame| frame.element == element)
     }
 
-    /// Closes elements until so many are left.
+    /// Closes elements until `keep` are left.
     fn close_to(&mut self, keep: usize) {
         while self.frames.len() > keep {
             self.close();
@@ -373,8 +373,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a value may go into a slot. What stands where it belongs replaces what does not; otherwise `last`
-    /// says whether the last one counts or the first.
+    /// Whether a value may be stored in a slot. A value in the right place replaces one from the wrong place;
+    /// otherwise `last` says whether the last or the first one counts.
     fn admits(&mut self, slot: Slot, filled: bool, last: bool) -> bool {
         let weak = &mut self.weak[usize::from(self.context == Context::Entry)];
         let bit = slot as u8;
@@ -390,7 +390,7 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(mut self) -> Feed {
-        // Where reading stopped at a limit, nobody knows how the document ends.
+        // If reading stopped at a limit, the end of the document is unknown.
         let read_whole = !self.repairs.entries_dropped;
         self.repairs.truncated = read_whole && (!self.frames.is_empty() || self.tokens.faults.open_at_end);
         while let Some(frame) = self.frames.last() {

@@ -1,4 +1,4 @@
-//! Relative links made absolute: against `xml:base`, then the feed's own link, then its address.
+//! Resolves relative links: against `xml:base`, then the feed's own link, then its URL.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::model::{Feed, Rel, Str};
 
-/// Whether a link has a scheme, and so needs no base.
+/// Whether a link has a scheme, and needs no base.
 pub(crate) fn is_absolute(link: &str) -> bool {
     let bytes = link.as_bytes();
     let scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
@@ -15,7 +15,7 @@ pub(crate) fn is_absolute(link: &str) -> bool {
     bytes.first().is_some_and(u8::is_ascii_alphabetic) && end.is_some_and(|end| bytes[end] == b':')
 }
 
-/// A link as it was meant: without line breaks, and without an escape too many.
+/// Repairs a link: removes line breaks and one level of surplus escaping.
 pub(crate) fn clean(link: Cow<'_, str>) -> Cow<'_, str> {
     let link = match memchr3(b'\n', b'\r', b'\t', link.as_bytes()) {
         Some(_) => Cow::Owned(link.replace(['\n', '\r', '\t'], "")),
@@ -27,7 +27,7 @@ pub(crate) fn clean(link: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Resolves what is still relative when the whole feed is known.
+/// Resolves the remaining relative links once the whole feed is known.
 pub(crate) fn finish(feed: &mut Feed, url: Option<&str>) {
     let url = url.and_then(|url| Url::parse(url).ok());
     let own = feed
@@ -35,7 +35,7 @@ pub(crate) fn finish(feed: &mut Feed, url: Option<&str>) {
         .filter(|link| is_absolute(link))
         .and_then(|link| Url::parse(link).ok());
     let document = url.or(own);
-    // The feed's own links first, for the entries' are relative to one of them.
+    // The feed's own links first, because the entries' links are relative to one of them.
     for link in feed.link.iter_mut().chain(feed.links.iter_mut().map(|link| &mut link.href)) {
         absolute(link, document.as_ref());
     }

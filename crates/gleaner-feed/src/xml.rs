@@ -1,7 +1,7 @@
-//! XML as it is found in feeds: a tokenizer, attributes, references, namespaces, element names.
+//! XML as found in feeds: tokenizer, attributes, references, namespaces, element names.
 //!
-//! Deliberately absent: well-formedness. Nothing here returns an error; every byte sequence has a reading, each
-//! byte is looked at a bounded number of times, and values are borrowed from the document wherever they can be.
+//! Well-formedness is not required. Nothing here returns an error; every input has a reading, each byte is examined
+//! a bounded number of times, and values are borrowed from the document where possible.
 
 pub(crate) mod attributes;
 pub(crate) mod doctype;

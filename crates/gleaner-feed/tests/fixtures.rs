@@ -1,7 +1,8 @@
-//! Every file of `fixtures/` is a document, and the `.expect` beside it says all that is read from it.
+//! Each file in `fixtures/` is a document, and the `.expect` file beside it lists everything that is parsed from
+//! it.
 //!
-//! A bug report becomes a file: put the document there, run the tests with `UPDATE_FIXTURES=1`, and read what was
-//! written before it is committed. `Content-Type` and address are the same for all.
+//! To add a case, add the document, run the tests with `UPDATE_FIXTURES=1`, and review the written file before
+//! committing it. `Content-Type` and URL are the same for all.
 
 mod common;
 
@@ -53,7 +54,7 @@ fn every_expectation_has_a_document() {
     }
 }
 
-/// The lines that are in one and not in the other.
+/// The lines that are in only one of the two.
 fn difference(expected: &str, read: &str) -> String {
     let missing = expected.lines().filter(|line| !read.lines().any(|other| other == *line));
     let surplus = read.lines().filter(|line| !expected.lines().any(|other| other == *line));

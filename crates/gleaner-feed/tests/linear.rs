@@ -1,13 +1,13 @@
-//! Time and memory grow with the input and with nothing else, whoever wrote it.
+//! Time and memory grow linearly with the input, even for hostile documents.
 //!
-//! Each document is read at one size and at four times that size. Linear work takes four times as long; the bound
-//! leaves room for a busy machine and none for a square.
+//! Each document is parsed at one size and at four times that size. Linear work takes four times as long; the bound
+//! leaves room for a busy machine but not for quadratic time.
 
 use std::time::{Duration, Instant};
 
 use gleaner_feed::{Feed, Limits, Options, ParseError, parse};
 
-/// Four times the input may take so many times as long.
+/// Four times the input may take this many times as long.
 const BOUND: u32 = 9;
 /// Times below this are noise.
 const FLOOR: Duration = Duration::from_millis(8);
@@ -17,7 +17,7 @@ fn read(document: &str) -> Result<Feed, ParseError> {
     parse(document.as_bytes(), &Options { url: Some("https://example.com/"), limits, ..Options::default() })
 }
 
-/// The time that this thread was running, where the system tells; other tests run at the same time.
+/// CPU time of this thread where the system reports it, since other tests run at the same time.
 fn now(start: Instant) -> Duration {
     let running = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let running = running.and_then(|text| text.split(' ').next()?.parse().ok());
@@ -28,17 +28,17 @@ fn time(document: &str) -> Duration {
     let start = Instant::now();
     let before = now(start);
     if let Ok(feed) = read(document) {
-        // What a reader does with a text must be linear too.
+        // Converting to plain text must be linear too.
         feed.entries.iter().filter_map(|entry| entry.summary.as_ref()).for_each(|text| drop(text.plain()));
     }
     now(start) - before
 }
 
-/// Checks a document of `count` and of four times as many parts.
+/// Checks a document with `count` parts against one with four times as many.
 fn check(count: usize, document: impl Fn(usize) -> String) {
     let (small, large) = (document(count), document(4 * count));
     let mut last = None;
-    // A busy machine is tried again; a square stays one.
+    // Retried on a busy machine; quadratic time would fail every time.
     for _ in 0..5 {
         let (short, long) = (time(&small), time(&large));
         if long <= short.max(FLOOR) * BOUND {
@@ -53,7 +53,7 @@ fn item(inside: &str) -> String {
     format!("<rss version=\"2.0\"><channel><title>T</title><item>{inside}</item></channel></rss>")
 }
 
-/// The same part over and over: between fields, in a text, and in one that is closed.
+/// The same part repeated: between fields, inside an open text, and inside a closed text.
 fn flood(part: &'static str) {
     let count = 30_000 / part.len();
     check(count, |count| format!("<rss><channel><item>{}", part.repeat(count)));
@@ -64,7 +64,7 @@ fn flood(part: &'static str) {
 }
 
 #[test]
-fn unclosed_things() {
+fn unclosed_constructs() {
     for part in [
         "<a>",
         "<p><b>",
@@ -183,12 +183,12 @@ fn depth() {
     });
     let deep = item(&format!("{}<title>deep</title>{}", "<a>".repeat(100_000), "</a>".repeat(100_000)));
     assert_eq!(read(&deep).unwrap().entries[0].title.as_ref().unwrap().value, "deep");
-    // The depth that a JSON reader may go to is its own affair; it must only come back.
+    // The JSON parser has its own depth limit; it only has to return.
     assert!(read(&format!("{{\"items\":{}", "[".repeat(1_000_000))).is_ok_and(|feed| feed.repairs.truncated));
 }
 
 #[test]
-fn huge_texts_are_cut() {
+fn huge_texts_are_truncated() {
     check(50_000, |count| item(&format!("<title>{}</title>", "x ".repeat(count))));
     check(20_000, |count| item(&format!("<description>{}</description>", "&lt;p&gt;".repeat(count))));
     let feed = read(&item(&format!("<title>{}</title>", "\u{e9}".repeat(2 << 20)))).unwrap();
@@ -207,7 +207,7 @@ fn declared_entities_do_not_explode() {
 }
 
 #[test]
-fn of_many_items_the_first_ones_are_kept() {
+fn the_first_items_are_kept() {
     let document =
         format!("<rss><channel>{}</channel></rss>", "<item><title>x</title></item>".repeat(200_000));
     let feed = read(&document).unwrap();
@@ -217,7 +217,7 @@ fn of_many_items_the_first_ones_are_kept() {
 }
 
 #[test]
-fn long_lists_are_cut() {
+fn long_lists_are_truncated() {
     check(5_000, |count| item(&"<category>x</category>".repeat(count)));
     check(5_000, |count| item(&"<author>x</author>".repeat(count)));
     check(5_000, |count| item(&"<link rel=\"via\" href=\"https://example.com/\"/>".repeat(count)));

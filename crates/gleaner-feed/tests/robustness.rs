@@ -1,6 +1,5 @@
-//! Whatever the bytes: an answer, and what was complete is kept.
-//!
-//! Every prefix of every fixture, every byte of them damaged, and a document cut at every byte.
+//! Any input returns a result, and complete entries are kept: every prefix of every fixture, every fixture with a
+//! damaged byte, and a document truncated at every byte.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +19,7 @@ fn read(bytes: &[u8]) -> Result<Feed, ParseError> {
     parse(bytes, &Options { url: Some("https://example.com/feed"), ..Options::default() })
 }
 
-/// What must hold of anything that was read.
+/// Invariants of every parsed feed.
 fn check(feed: &Feed, of: &str) {
     assert!(feed.cut_entry.is_none() || feed.repairs.truncated, "{of}");
     for entry in &feed.entries {
@@ -45,7 +44,7 @@ fn every_fixture_with_one_damaged_byte_returns() {
     for (name, bytes) in fixtures() {
         let mut damaged = bytes.clone();
         for at in 0..bytes.len() {
-            // Two of eight at each place: enough, and quick.
+            // Two of eight values at each position are enough, and fast.
             let values = [0, b'<', b'>', b'"', b'&', b']', 0xE9, bytes[at] ^ 1];
             for value in [values[at % 8], values[at / 8 % 8]] {
                 damaged[at] = value;
@@ -58,9 +57,9 @@ fn every_fixture_with_one_damaged_byte_returns() {
     }
 }
 
-/// Of a document cut anywhere, exactly the entries that ended before the cut are kept, as they are in the whole.
+/// A truncated document keeps exactly the entries that ended before the cut, unchanged.
 #[test]
-fn a_cut_costs_only_what_lies_behind_it() {
+fn truncation_loses_only_what_follows() {
     let section = "<description><![CDATA[<p>a &amp; b]] > </item></p>]]></description>";
     let item = |index: usize| {
         format!(
@@ -75,7 +74,7 @@ fn a_cut_costs_only_what_lies_behind_it() {
     assert!(!whole.repairs.any());
     for end in head.len()..document.len() {
         let feed = read(&document.as_bytes()[..end]).unwrap();
-        // An end tag counts from its name on.
+        // An end tag counts once its name is complete.
         let complete = (end - head.len() + ">\n".len()) / item(1).len();
         assert_eq!(feed.entries, whole.entries[..complete], "cut at {end}");
         assert!(feed.repairs.truncated, "cut at {end}");

@@ -1,8 +1,8 @@
-//! How fast articles are found, beside `dom_smoothie` alone in the same run: `article_speed [DIRECTORY]`.
+//! Measures article extraction, compared to `dom_smoothie` alone: `article_speed [DIRECTORY]`.
 //!
-//! Reads the HTML files of a directory; without one, pages that it makes up. Passes alternate, and of each the best
-//! counts, so that a busy machine hurts both alike.
-#![expect(clippy::print_stdout, reason = "it is there to print")]
+//! Reads the HTML files of a directory, or generates pages. Passes alternate, and the fastest pass of each counts,
+//! so that load on the machine affects both equally.
+#![expect(clippy::print_stdout, reason = "printing is its purpose")]
 
 use std::hint::black_box;
 use std::path::Path;
@@ -65,7 +65,7 @@ fn read(directory: &Path) -> std::io::Result<Vec<String>> {
     Ok(pages)
 }
 
-/// A page as many are: much script, menus, an article, and lists of others.
+/// A typical page: scripts, menus, an article, and lists of other articles.
 fn made_up(seed: usize) -> String {
     let script = "window.data = {items: [1, 2, 3], text: \"words in a script\"};\n".repeat(600);
     let item = |n: usize| {

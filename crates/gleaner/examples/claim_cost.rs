@@ -1,23 +1,23 @@
-//! Measures what a claim costs: 1,000 due sources among a million.
+//! Measures the cost of a claim: 1,000 due sources among a million.
 //!
-//! `cargo run --release --example claim_cost -- [--sources N] [--store URL]`; the last line is JSON. Without a
-//! store it makes an SQLite file in a temporary directory.
+//! `cargo run --release --example claim_cost -- [--sources N] [--store URL]`. The last line is JSON. Without a
+//! store it creates an SQLite file in a temporary directory.
 
 use std::time::{Duration, Instant};
 
 use gleaner::store::{ClaimRequest, HostKey, NewSource, Options, Release, SourceSettings, Store, open};
 use gleaner_core::time::{Span, Time};
 
-/// How many are due in each round.
+/// Sources that are due in each round.
 pub(crate) const DUE: usize = 1000;
 const SOURCES_PER_HOST: usize = 3;
 
-/// The time of round `n`; nothing else is due before the year is over.
+/// The time of round `n`; nothing else is due within a year.
 fn round(n: u64) -> Time {
     Time::from_millis(0) + Span::from_hours(n)
 }
 
-/// Fills an empty store with sources of which [`DUE`] are due in each of so many rounds.
+/// Fills an empty store with sources, of which [`DUE`] are due in each round.
 pub(crate) async fn fill(
     store: &dyn Store,
     sources: usize,
@@ -31,7 +31,7 @@ pub(crate) async fn fill(
     Ok(())
 }
 
-/// Those that are due lie scattered among the rest, one a host, as in life.
+/// Due sources are spread evenly, one per host.
 fn source(n: usize, sources: usize, rounds: usize) -> NewSource {
     let every = sources / (DUE * rounds);
     let is_due = n.is_multiple_of(every) && n / every < DUE * rounds;
@@ -39,13 +39,13 @@ fn source(n: usize, sources: usize, rounds: usize) -> NewSource {
     NewSource {
         canonical_url: url.clone(),
         host: HostKey { name: format!("h{}.example", n / SOURCES_PER_HOST), slot: 0 },
-        next_poll_at: if is_due { round((n / every % rounds) as u64) } else { round(9000) },
-        enabled: true,
+        next_poll_at: Some(if is_due { round((n / every % rounds) as u64) } else { round(9000) }),
+        health: gleaner_core::health::Health::new(),
         settings: SourceSettings::feed(1, url),
     }
 }
 
-/// Claims everything that is due in each round; the median time of a round.
+/// Claims everything that is due in each round; returns the median time of a round.
 pub(crate) async fn measure(
     store: &dyn Store,
     rounds: usize,

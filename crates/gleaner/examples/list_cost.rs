@@ -1,7 +1,7 @@
-//! Measures what a page of a list costs: sources in every order and by every filter, hosts in every order.
+//! Measures the cost of a page of a list: sources in every order and with every filter, hosts in every order.
 //!
-//! `cargo run --release --example list_cost -- [--sources N] [--store URL]`; a line a list, first page and a page from
-//! the middle, in milliseconds. Without a store it makes an SQLite file in a temporary directory.
+//! `cargo run --release --example list_cost -- [--sources N] [--store URL]`. Prints one line per list: first page,
+//! and a page from the middle, in milliseconds. Without a store it creates an SQLite file in a temporary directory.
 
 use std::time::Instant;
 
@@ -16,10 +16,10 @@ use sqlx::Connection as _;
 
 const PAGE: u32 = 51;
 const ROUNDS: usize = 5;
-/// How far on the second page that is measured begins.
+/// Offset of the second measured page.
 const MIDDLE: u32 = 5000;
 
-/// Three in a hundred fail, two are set aside, one is disabled; nothing is in the order of anything else.
+/// 3 % fail, 2 % are quarantined, 1 % are disabled; all are spread evenly.
 const STATES: &str = "UPDATE source_state SET \
     next_poll_at = CASE WHEN source_id % 100 = 99 THEN NULL ELSE 1000000 + (source_id * 7919) % 3600000 END, \
     last_success_at = CASE WHEN source_id % 50 = 7 THEN NULL ELSE 900000 - (source_id * 104729) % 900000 END, \
@@ -41,8 +41,8 @@ fn source(n: usize) -> NewSource {
     NewSource {
         canonical_url: url.clone(),
         host: HostKey { name: host, slot: 0 },
-        next_poll_at: Time::from_millis(0),
-        enabled: true,
+        next_poll_at: Some(Time::from_millis(0)),
+        health: gleaner_core::health::Health::new(),
         settings: SourceSettings { kind, ..SourceSettings::feed(1, url) },
     }
 }
@@ -64,7 +64,7 @@ async fn fill(store: &dyn Store, url: &str, sources: usize) -> Result<(), Box<dy
     Ok(())
 }
 
-/// The middle one of several, in milliseconds.
+/// The median time, in milliseconds.
 async fn timed<T>(what: impl AsyncFn() -> Result<Vec<T>, StoreError>) -> Result<(f64, usize), StoreError> {
     let mut times = Vec::new();
     let mut found = 0;

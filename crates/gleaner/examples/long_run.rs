@@ -1,29 +1,30 @@
-//! A year of polling on a clock that runs by hand: faults drawn at random, and nothing lost.
+//! A year of polling with a manual clock and random failures, in which nothing may be lost.
 //!
-//! `cargo run --release --example long_run -- [--sources N] [--days N] [--seed N] [--store URL]`; the last line is
-//! JSON. The internet is a server of its own on loopback that publishes, fails, limits and counts. At the end every
-//! post that it ever served is stored exactly once, no host was asked twice at once or too early, and no source was
-//! forgotten. The same seed gives the same year.
+//! `cargo run --release --example long_run -- [--sources N] [--days N] [--seed N] [--store URL]`. The last line is
+//! JSON. The sources are on a loopback server that publishes, fails, limits and counts. At the end every post that
+//! it ever served must be stored exactly once, no host may have been requested concurrently or too early, and no
+//! source may be forgotten. The same seed gives the same year.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
-use gleaner::fetch::{Fetcher, Outside};
-use gleaner::service::{NewSource, Service};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
+use gleaner::service::{Service, SourceSettings};
 use gleaner::store::{Options, PostFilter, SourceFilter, Store, open};
+use gleaner_core::backfill::Backfill;
 use gleaner_core::schedule::LONGEST_HOLD;
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// How large the world is, and by which dice.
+/// The size and seed of the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) sources: u32,
@@ -31,7 +32,6 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) polls: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Report {
 }
 
 const HOUR: u64 = 3_600_000;
-/// Entries that a feed shows.
+/// Entries in a feed.
 const WINDOW: u64 = 20;
 const SOURCES_PER_HOST: u32 = 3;
 const INTERVAL: Span = Span::from_hours(12);
@@ -49,7 +49,7 @@ fn begin() -> Time {
     Time::from_millis(1_790_000_000_000)
 }
 
-/// A number that depends on nothing but these.
+/// A pseudo-random number that depends only on its arguments.
 fn draw(seed: u64, source: u32, what: u64) -> u64 {
     let mut x = seed ^ (u64::from(source) << 32) ^ what.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -57,57 +57,57 @@ fn draw(seed: u64, source: u32, what: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// What a source's server does at a time.
+/// How a source's server responds at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mood {
-    Well,
+enum Behaviour {
+    Normal,
     Status(u16),
-    /// 429, and when to come back, in hours.
+    /// 429 with a `Retry-After` in hours.
     Limited(u64),
-    /// The connection ends before the document does.
-    CutShort,
-    /// Something that is no feed.
+    /// The connection closes before the document is complete.
+    Truncated,
+    /// Something that is not a feed.
     Garbled,
 }
 
-/// Each source has spells of a day, most of them good.
-fn mood(seed: u64, source: u32, now: Time) -> Mood {
+/// Each source has periods of a day, most of them normal.
+fn behaviour(seed: u64, source: u32, now: Time) -> Behaviour {
     let day = now.since(begin()).as_hours() / 24;
     let spell = draw(seed, source, 1000 + day);
     let hour = draw(seed, source, 1_000_000 + now.since(begin()).as_hours());
     match spell % 100 {
-        // All day long.
-        0..3 => Mood::Status(404),
-        3..6 => Mood::Status(503),
-        6 => Mood::Status(410),
-        7..9 => Mood::Limited(1 + spell % 5),
-        9 => Mood::Garbled,
-        // Now and then.
-        10..20 if hour.is_multiple_of(2) => Mood::Status(500),
-        20..30 if hour.is_multiple_of(3) => Mood::CutShort,
-        _ => Mood::Well,
+        // All day.
+        0..3 => Behaviour::Status(404),
+        3..6 => Behaviour::Status(503),
+        6 => Behaviour::Status(410),
+        7..9 => Behaviour::Limited(1 + spell % 5),
+        9 => Behaviour::Garbled,
+        // Sometimes.
+        10..20 if hour.is_multiple_of(2) => Behaviour::Status(500),
+        20..30 if hour.is_multiple_of(3) => Behaviour::Truncated,
+        _ => Behaviour::Normal,
     }
 }
 
-/// How many posts a source has published by now: one every few hours, its own pace.
+/// The number of posts that a source has published: one every few hours, at its own rate.
 fn published(seed: u64, source: u32, now: Time) -> u64 {
     let every = 2 + draw(seed, source, 1) % 40;
     1 + now.since(begin()).as_millis() / (every * HOUR)
 }
 
-/// What the server saw.
+/// What the server recorded.
 #[derive(Default)]
 struct Ledger {
     served: HashSet<(u32, u64)>,
     last_asked: HashMap<u32, Time>,
-    /// When a source was well and was asked without validators.
+    /// Times at which a working source was requested without validators.
     whole: HashMap<u32, Vec<Time>>,
     last_well: HashMap<u32, Time>,
     not_before: HashMap<u32, Time>,
     at_once: HashMap<Ipv4Addr, u32>,
     asked: u64,
     failed: u64,
-    wrong: Vec<String>,
+    errors: Vec<String>,
 }
 
 struct Internet {
@@ -117,39 +117,41 @@ struct Internet {
 }
 
 impl Internet {
-    /// Notes a request, and what is wrong with it.
-    fn asked(&self, source: u32, conditional: bool) -> Mood {
+    /// Records a request, and any error in it.
+    fn asked(&self, source: u32, conditional: bool) -> Behaviour {
         let now = self.clock.now();
-        let mood = mood(self.plan.seed, source, now);
+        let behaviour = behaviour(self.plan.seed, source, now);
         let mut ledger = self.ledger.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         ledger.asked += 1;
         if ledger.not_before.get(&source).is_some_and(|at| now < *at) {
-            ledger.wrong.push(format!("source {source} was asked at {now}, before its Retry-After was over"));
+            ledger
+                .errors
+                .push(format!("source {source} was asked at {now}, before its Retry-After was over"));
         }
         if ledger.last_well.get(&source).is_some_and(|at| now < *at + INTERVAL) {
-            ledger.wrong.push(format!("source {source} was asked at {now}, within its interval"));
+            ledger.errors.push(format!("source {source} was asked at {now}, within its interval"));
         }
         if !conditional {
-            // Weeks begin at a set time for each source: at most two of these lie within seven days.
+            // Weeks start at a fixed time for each source: at most two of these are within seven days.
             let whole = ledger.whole.entry(source).or_default();
             let lately = whole.iter().filter(|at| now.since(**at) < Span::from_days(7)).count();
-            if mood == Mood::Well {
+            if behaviour == Behaviour::Normal {
                 whole.push(now);
             }
             if lately >= 2 {
-                ledger.wrong.push(format!("source {source} was asked without its validators at {now}"));
+                ledger.errors.push(format!("source {source} was asked without its validators at {now}"));
             }
         }
         ledger.last_asked.insert(source, now);
         ledger.not_before.remove(&source);
-        match mood {
-            Mood::Well => {
+        match behaviour {
+            Behaviour::Normal => {
                 ledger.last_well.insert(source, now);
             }
-            Mood::Limited(hours) => {
+            Behaviour::Limited(hours) => {
                 ledger.failed += 1;
                 ledger.last_well.remove(&source);
-                // It is well again afterwards, but still has its validators.
+                // It works again afterwards, but still has its validators.
                 ledger.not_before.insert(source, now + Span::from_hours(hours).min(LONGEST_HOLD));
             }
             _ => {
@@ -157,20 +159,22 @@ impl Internet {
                 ledger.last_well.remove(&source);
             }
         }
-        mood
+        behaviour
     }
 
     fn answer(&self, source: u32, validator: Option<&str>) -> Vec<u8> {
-        let mood = self.asked(source, validator.is_some());
+        let behaviour = self.asked(source, validator.is_some());
         let reply = |status: &str, headers: &str, body: &str| {
             format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
         };
-        match mood {
-            Mood::Status(status) => reply(&format!("{status} Trouble"), "", ""),
-            Mood::Limited(hours) => reply("429 Slow down", &format!("Retry-After: {}\r\n", hours * 3600), ""),
-            Mood::Garbled => reply("200 OK", "", "<html>We are moving house</html>"),
-            Mood::CutShort => b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n<rss><channel>".to_vec(),
-            Mood::Well => {
+        match behaviour {
+            Behaviour::Status(status) => reply(&format!("{status} Trouble"), "", ""),
+            Behaviour::Limited(hours) => {
+                reply("429 Slow down", &format!("Retry-After: {}\r\n", hours * 3600), "")
+            }
+            Behaviour::Garbled => reply("200 OK", "", "<html>We are moving house</html>"),
+            Behaviour::Truncated => b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n<rss><channel>".to_vec(),
+            Behaviour::Normal => {
                 let newest = published(self.plan.seed, source, self.clock.now());
                 let etag = format!("\"{newest}\"");
                 if validator == Some(&etag) {
@@ -189,7 +193,7 @@ impl Internet {
         }
     }
 
-    /// Serves a connection; a document that is cut short ends it.
+    /// Serves a connection; a truncated document ends it.
     async fn serve(&self, mut stream: TcpStream, host: Ipv4Addr) {
         let mut head = Vec::new();
         let mut buffer = [0; 2048];
@@ -203,7 +207,7 @@ impl Internet {
             let text = String::from_utf8_lossy(&head).into_owned();
             head.clear();
             let source = text.split(['/', ' ']).nth(2).and_then(|number| number.parse().ok());
-            // Where a dead feed is now, its site is asked, which knows nothing.
+            // gleaner also requests the site of a dead feed, to find a relocation.
             let Some(source) = source else {
                 let nothing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
                 if stream.write_all(nothing).await.is_err() {
@@ -228,13 +232,13 @@ impl Internet {
         let count = ledger.at_once.entry(host).or_default();
         *count = count.saturating_add_signed(change);
         if *count > 1 {
-            ledger.wrong.push(format!("{host} was asked twice at once"));
+            ledger.errors.push(format!("{host} was asked twice at once"));
         }
     }
 }
 
-/// Starts a server for each host; the addresses in order.
-async fn start(internet: &Arc<Internet>, hosts: u32) -> Result<Vec<SocketAddr>, Failed> {
+/// Starts a server for each host; returns the addresses in order.
+async fn start(internet: &Arc<Internet>, hosts: u32) -> Result<Vec<SocketAddr>, Error> {
     let mut addresses = Vec::new();
     for host in 0..hosts {
         let ip = Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 1, 0, 1)) + host);
@@ -252,23 +256,27 @@ async fn start(internet: &Arc<Internet>, hosts: u32) -> Result<Vec<SocketAddr>, 
 }
 
 /// Runs the plan on an empty store, and checks everything.
-pub(crate) async fn run(store: Arc<dyn Store>, plan: Plan, progress: impl Fn(u64)) -> Result<Report, Failed> {
+pub(crate) async fn run(store: Arc<dyn Store>, plan: Plan, progress: impl Fn(u64)) -> Result<Report, Error> {
     let clock = Arc::new(ManualClock::new(begin()));
     let internet = Arc::new(Internet { plan, clock: Arc::clone(&clock), ledger: Mutex::default() });
     let addresses = start(&internet, plan.sources.div_ceil(SOURCES_PER_HOST)).await?;
     let config = config()?;
-    let service =
-        Service::new(Arc::clone(&store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(plan.seed));
+    let service = Service::new(
+        Arc::clone(&store),
+        config.clone(),
+        Arc::clone(&clock) as _,
+        RandomSource::seeded(plan.seed),
+    );
     let actor = service.local().await?;
     for source in 0..plan.sources {
         let address = addresses[(source / SOURCES_PER_HOST) as usize];
         let minutes = u32::try_from(INTERVAL.as_mins())?;
-        let new = NewSource {
+        let new = SourceSettings {
             interval: Interval::Minutes(minutes),
-            at_once: false,
-            ..NewSource::feed(format!("http://{address}/{source}"))
+            backfill: Backfill::All,
+            ..SourceSettings::feed(1, format!("http://{address}/{source}"))
         };
-        service.by(&actor).add(&new).await?;
+        service.by(&actor).add_spread(&new).await?;
     }
     let mut engine = engine(&store, &config, &clock, plan.seed)?;
     let end = begin() + Span::from_days(plan.days);
@@ -278,7 +286,7 @@ pub(crate) async fn run(store: Arc<dyn Store>, plan: Plan, progress: impl Fn(u64
         clock.advance(Span::from_mins(45));
         tick += 1;
         if draw(plan.seed, 0, tick).is_multiple_of(100) {
-            // The process ends and begins anew, now and then.
+            // Restarts the engine now and then.
             engine = self::engine(&store, &config, &clock, plan.seed ^ tick)?;
         }
         if clock.now().since(begin()).as_hours() / 24 > day {
@@ -289,7 +297,7 @@ pub(crate) async fn run(store: Arc<dyn Store>, plan: Plan, progress: impl Fn(u64
     check(&*store, &internet, end).await
 }
 
-fn config() -> Result<Config, Failed> {
+fn config() -> Result<Config, Error> {
     let set = |assignment: &str| Flag { name: "long_run".into(), assignment: assignment.into() };
     let flags = vec![
         set("fetch.allow_private_networks=[\"127.0.0.0/8\"]"),
@@ -306,13 +314,13 @@ fn engine(
     config: &Config,
     clock: &Arc<ManualClock>,
     seed: u64,
-) -> Result<Engine, Failed> {
+) -> Result<Engine, Error> {
     let context = Context {
         store: Arc::clone(store),
-        fetcher: Fetcher::new(&config.fetch, &Outside::default())?,
+        fetcher: Fetcher::new(&config.fetch, &NetworkOverrides::default())?,
         config: config.clone(),
         clock: Arc::clone(clock) as _,
-        chance: Chance::seeded(seed),
+        random: RandomSource::seeded(seed),
         readers: Readers::default(),
         metrics: Default::default(),
         committed: Default::default(),
@@ -320,14 +328,15 @@ fn engine(
     Ok(Engine::new(context, "long_run"))
 }
 
-/// Every post that was ever served is stored once, and nothing else; nothing went wrong; nobody was forgotten.
-async fn check(store: &dyn Store, internet: &Internet, end: Time) -> Result<Report, Failed> {
-    let (served, wrong, polls, failed) = {
+/// Every post that was ever served is stored once, and nothing else; no errors were recorded; no source was
+/// forgotten.
+async fn check(store: &dyn Store, internet: &Internet, end: Time) -> Result<Report, Error> {
+    let (served, errors, polls, failed) = {
         let ledger = internet.ledger.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        (ledger.served.clone(), ledger.wrong.clone(), ledger.asked, ledger.failed)
+        (ledger.served.clone(), ledger.errors.clone(), ledger.asked, ledger.failed)
     };
-    if let Some(first) = wrong.first() {
-        return Err(format!("{} wrongs, the first: {first}", wrong.len()).into());
+    if let Some(first) = errors.first() {
+        return Err(format!("{} wrongs, the first: {first}", errors.len()).into());
     }
     let expected: HashSet<String> = served.iter().map(|(source, n)| format!("{source}/{n}")).collect();
     let mut stored = HashSet::new();
@@ -360,7 +369,7 @@ async fn check(store: &dyn Store, internet: &Internet, end: Time) -> Result<Repo
 
 #[cfg_attr(test, expect(dead_code, reason = "the tests call the parts"))]
 #[tokio::main]
-async fn main() -> Result<(), Failed> {
+async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let (mut plan, mut url) = (Plan { sources: 1000, days: 365, seed: 1 }, None);
     while let Some(argument) = arguments.next() {

@@ -1,4 +1,5 @@
-//! How fast plain text is made of HTML: `cargo run --release --example text_speed`, megabytes of input a second.
+//! Measures the conversion of HTML to plain text: `cargo run --release --example text_speed`, in megabytes of input
+//! per second.
 #![expect(clippy::print_stdout, reason = "printing is its purpose")]
 
 use std::hint::black_box;
@@ -11,7 +12,7 @@ const WORDS: [&str; 24] = [
     "with", "morning", "it", "from", "people", "window", "by", "harbour", "was", "larger", "again",
 ];
 
-/// Paragraphs of about `size` bytes: links, emphasis, lists, an image now and then, a few references.
+/// Paragraphs of about `size` bytes: links, emphasis, lists, some images and references.
 fn article(size: usize) -> String {
     let mut html = String::new();
     let mut state = 1_u32;
@@ -42,7 +43,7 @@ fn article(size: usize) -> String {
     html
 }
 
-/// Megabytes a second, over about five of them.
+/// Megabytes per second, over about five megabytes.
 fn speed(input: &str) -> f64 {
     let rounds = (5 << 20) / input.len();
     let start = Instant::now();
@@ -52,7 +53,7 @@ fn speed(input: &str) -> f64 {
     (rounds * input.len()) as f64 / 1e6 / start.elapsed().as_secs_f64()
 }
 
-/// The best of many short trials: other work on the machine only ever slows it down.
+/// The best of many short trials, since other work on the machine only slows it down.
 fn main() {
     let html = article(2000);
     let plain = plain_text(&article(20_000));

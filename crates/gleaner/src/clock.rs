@@ -1,5 +1,8 @@
-//! Time and chance enter here, and nowhere else: everything below receives them as values.
-#![expect(clippy::disallowed_methods, reason = "this is the one place that asks the clock and the dice")]
+//! The only source of time and randomness; everything else receives them as values.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the only place that reads the clock and the random number generator"
+)]
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -7,24 +10,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gleaner_core::time::{Jitter, Span, Time};
 
-/// What time it is.
 pub trait Clock: Send + Sync {
-    /// The time now.
     fn now(&self) -> Time;
 
-    /// How long a length of this clock's time takes in the world.
-    fn real(&self, span: Span) -> Duration {
+    /// How long a span of this clock takes in real time.
+    fn real_duration(&self, span: Span) -> Duration {
         Duration::from_millis(span.as_millis())
     }
 
-    /// How much of this clock's time passes meanwhile: what is there for the world's sake, such as how long a login
-    /// or a lease is good, lasts as long there by any clock.
-    fn meanwhile(&self, real: Span) -> Span {
+    /// How much of this clock's time passes in a span of real time. Used for what must last in real time, such as
+    /// sessions and leases.
+    fn span_of_real(&self, real: Span) -> Span {
         real
     }
 }
 
-/// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -38,22 +38,20 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is set, for tests and for running a year in a minute.
+/// A clock that only changes when it is set, for tests and simulated time.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that shows this time.
     pub fn new(now: Time) -> Self {
         Self(AtomicI64::new(now.as_millis()))
     }
 
-    /// Shows another time, also an earlier one.
+    /// Sets the time, which may be earlier.
     pub fn set(&self, now: Time) {
         self.0.store(now.as_millis(), Ordering::SeqCst);
     }
 
-    /// Shows a later time.
     pub fn advance(&self, span: Span) {
         self.set(self.now() + span);
     }
@@ -65,78 +63,74 @@ impl Clock for ManualClock {
     }
 }
 
-/// A clock that is set by hand until it is let go, and from then on runs so many times as fast as the world's.
+/// A clock that is set manually until it is started, and then runs `speed` times as fast as real time.
 #[derive(Debug)]
 pub struct FastClock {
-    by_hand: ManualClock,
+    manual: ManualClock,
     speed: u32,
-    let_go: OnceLock<(Time, Instant)>,
+    started: OnceLock<(Time, Instant)>,
 }
 
 impl FastClock {
-    /// Nothing waits for less in the world: what only looks now and then is not to look all the time.
-    const LEAST_WAIT: Duration = Duration::from_millis(20);
+    /// Minimum real wait, so that periodic checks do not run continuously.
+    const MIN_WAIT: Duration = Duration::from_millis(20);
 
-    /// A clock that shows this time, and will run so many times as fast as the world's.
     pub fn new(now: Time, speed: u32) -> Self {
-        Self { by_hand: ManualClock::new(now), speed: speed.max(1), let_go: OnceLock::new() }
+        Self { manual: ManualClock::new(now), speed: speed.max(1), started: OnceLock::new() }
     }
 
-    /// Shows a later time; once it was let go, nothing happens.
+    /// Advances the time; without effect once the clock is started.
     pub fn advance(&self, span: Span) {
-        self.by_hand.advance(span);
+        self.manual.advance(span);
     }
 
-    /// Lets it run, from the time that it shows.
-    pub fn let_go(&self) {
-        self.let_go.get_or_init(|| (self.by_hand.now(), Instant::now()));
+    /// Starts the clock at the time that it shows.
+    pub fn start(&self) {
+        self.started.get_or_init(|| (self.manual.now(), Instant::now()));
     }
 
-    /// Whether it runs.
-    pub fn runs(&self) -> bool {
-        self.let_go.get().is_some()
+    pub fn is_running(&self) -> bool {
+        self.started.get().is_some()
     }
 }
 
 impl Clock for FastClock {
     fn now(&self) -> Time {
-        let Some((begun, instant)) = self.let_go.get() else { return self.by_hand.now() };
+        let Some((started_at, instant)) = self.started.get() else { return self.manual.now() };
         let passed = u64::try_from(instant.elapsed().as_millis()).unwrap_or(u64::MAX);
-        *begun + self.meanwhile(Span::from_millis(passed))
+        *started_at + self.span_of_real(Span::from_millis(passed))
     }
 
-    fn real(&self, span: Span) -> Duration {
-        (Duration::from_millis(span.as_millis()) / self.speed).max(Self::LEAST_WAIT)
+    fn real_duration(&self, span: Span) -> Duration {
+        (Duration::from_millis(span.as_millis()) / self.speed).max(Self::MIN_WAIT)
     }
 
-    fn meanwhile(&self, real: Span) -> Span {
+    fn span_of_real(&self, real: Span) -> Span {
         Span::from_millis(real.as_millis().saturating_mul(u64::from(self.speed)))
     }
 }
 
-/// Chance, from a seed: the same seed gives the same row.
+/// Random numbers from a seed: the same seed gives the same sequence.
 #[derive(Debug)]
-pub struct Chance(Mutex<fastrand::Rng>);
+pub struct RandomSource(Mutex<fastrand::Rng>);
 
-impl Chance {
-    /// A row of its own each time.
+impl RandomSource {
+    /// Seeded randomly.
     pub fn new() -> Self {
         Self(Mutex::new(fastrand::Rng::new()))
     }
 
-    /// The row of this seed.
     pub fn seeded(seed: u64) -> Self {
         Self(Mutex::new(fastrand::Rng::with_seed(seed)))
     }
 
-    /// The next of the row.
     pub fn jitter(&self) -> Jitter {
         let mut rng = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Jitter::from_bits(rng.u64(..))
     }
 }
 
-impl Default for Chance {
+impl Default for RandomSource {
     fn default() -> Self {
         Self::new()
     }
@@ -147,15 +141,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fast_clock_stands_until_it_is_let_go() {
+    fn a_fast_clock_stands_still_until_started() {
         let clock = FastClock::new(Time::from_millis(0), 1800);
         clock.advance(Span::from_days(3));
-        assert_eq!((clock.now(), clock.runs()), (Time::from_millis(0) + Span::from_days(3), false));
-        clock.let_go();
+        assert_eq!((clock.now(), clock.is_running()), (Time::from_millis(0) + Span::from_days(3), false));
+        clock.start();
         clock.advance(Span::from_days(3));
         assert!(clock.now().since(Time::from_millis(0)) < Span::from_days(6), "it goes by itself now");
-        assert_eq!(clock.real(Span::from_hours(1)), Duration::from_secs(2));
-        assert_eq!(clock.real(Span::from_secs(1)), FastClock::LEAST_WAIT);
-        assert_eq!(clock.meanwhile(Span::from_secs(2)), Span::from_hours(1));
+        assert_eq!(clock.real_duration(Span::from_hours(1)), Duration::from_secs(2));
+        assert_eq!(clock.real_duration(Span::from_secs(1)), FastClock::MIN_WAIT);
+        assert_eq!(clock.span_of_real(Span::from_secs(2)), Span::from_hours(1));
     }
 }

@@ -16,7 +16,10 @@ pub mod metrics;
 mod printable;
 pub mod read;
 pub mod service;
+#[cfg(feature = "simulate")]
 pub mod simulate;
+pub mod source_fields;
 pub mod store;
+mod truncate;
 pub mod vault;
 pub mod web;

@@ -1,11 +1,11 @@
-//! Logs for people or for programs: one line an event, secrets redacted, control characters escaped.
+//! Logging for people or programs: one line per event, secrets redacted, control characters escaped.
 
 use std::fmt;
 
 use crate::config::{Log, LogFormat, LogLevel};
 use crate::printable::is_hidden;
 
-/// A query parameter is secret if its name, without case and punctuation, is one of these...
+/// A query parameter is secret if its name, in lower case and without punctuation, is one of these...
 const SECRET_NAMES: [&str; 9] = ["auth", "code", "hmac", "jwt", "pass", "pw", "sid", "sig", "signed"];
 /// ...or contains one of these.
 const SECRET_PARTS: [&str; 12] = [
@@ -22,13 +22,13 @@ const SECRET_PARTS: [&str; 12] = [
     "token",
     "authorization",
 ];
-/// A value or part of a path of at least so many characters that looks random is taken for a secret, too.
-const RANDOM_VALUE: usize = 20;
-/// Parts of paths are longer before they are: identifiers stand there, too.
-const RANDOM_SEGMENT: usize = 32;
+/// A random-looking value of at least this length is redacted too.
+const MIN_RANDOM_VALUE: usize = 20;
+/// Path segments must be longer, because they often contain identifiers.
+const MIN_RANDOM_SEGMENT: usize = 32;
 
-/// Sends all logs to standard error, as config says.
-pub fn start(log: &Log) {
+/// Logs to standard error, as configured.
+pub fn init(log: &Log) {
     let level = match log.level {
         LogLevel::Error => tracing::level_filters::LevelFilter::ERROR,
         LogLevel::Warn => tracing::level_filters::LevelFilter::WARN,
@@ -37,60 +37,60 @@ pub fn start(log: &Log) {
         LogLevel::Trace => tracing::level_filters::LevelFilter::TRACE,
     };
     let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
-    // A second call changes nothing: the first one's choice holds.
+    // A second call has no effect.
     let _ = match log.format {
         LogFormat::Human => builder.with_target(false).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
 }
 
-/// Text from outside, as a log may show it: on one line, without credentials in URLs.
-pub struct Shown<'a>(pub &'a str);
+/// Displays text from outside on one line, with the secrets of URLs redacted.
+pub struct Redacted<'a>(pub &'a str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Redacted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = self.0.split(' ');
         if let Some(first) = words.next() {
-            show_word(first, f)?;
+            write_word(first, f)?;
         }
         words.try_for_each(|word| {
             f.write_str(" ")?;
-            show_word(word, f)
+            write_word(word, f)
         })
     }
 }
 
-fn show_word(word: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_word(word: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match word.split_once("://") {
         Some((scheme, rest)) => {
             escape(scheme, f)?;
             f.write_str("://")?;
-            show_url(rest, f)
+            write_url(rest, f)
         }
         None => escape(word, f),
     }
 }
 
-/// What follows `://`: no user, no password, no secrets in path, query or fragment.
-fn show_url(rest: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Writes what follows `://` without user, password, and secrets in path, query or fragment.
+fn write_url(rest: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     escape(authority.rsplit_once('@').map_or(authority, |(_, host)| host), f)?;
     let (before, fragment) =
         tail.split_once('#').map_or((tail, None), |(before, after)| (before, Some(after)));
     let (path, query) = before.split_once('?').map_or((before, None), |(path, query)| (path, Some(query)));
-    show_parts(path, '/', f, |segment| (looks_random(segment, RANDOM_SEGMENT)).then_some(""))?;
+    write_parts(path, '/', f, |segment| (looks_random(segment, MIN_RANDOM_SEGMENT)).then_some(""))?;
     for (mark, parameters) in [("?", query), ("#", fragment)] {
         if let Some(parameters) = parameters {
             f.write_str(mark)?;
-            show_parts(parameters, '&', f, secret_parameter)?;
+            write_parts(parameters, '&', f, secret_parameter)?;
         }
     }
     Ok(())
 }
 
-/// Writes parts between separators; of a secret one only what may be shown of it.
-fn show_parts<'a>(
+/// Writes parts between separators; of a secret part only what `secret` returns.
+fn write_parts<'a>(
     text: &'a str,
     separator: char,
     f: &mut fmt::Formatter<'_>,
@@ -111,7 +111,7 @@ fn show_parts<'a>(
     Ok(())
 }
 
-/// The name of a parameter whose value is secret, with its `=`.
+/// The name of a secret parameter, with its `=`.
 fn secret_parameter(pair: &str) -> Option<&str> {
     let (name, value) = pair.split_once('=').unwrap_or(("", pair));
     let plain: String =
@@ -119,13 +119,13 @@ fn secret_parameter(pair: &str) -> Option<&str> {
     let named = plain.ends_with("key")
         || SECRET_NAMES.contains(&plain.as_str())
         || SECRET_PARTS.iter().any(|part| plain.contains(part));
-    // `channel_id` and the like name what everybody may know, however random it looks.
+    // `channel_id` and similar names are public identifiers, however random they look.
     let public = plain.ends_with("id");
-    let secret = named || !public && looks_random(value, RANDOM_VALUE);
+    let secret = named || !public && looks_random(value, MIN_RANDOM_VALUE);
     secret.then(|| &pair[..pair.len() - value.len()])
 }
 
-/// Whether a text looks drawn at random: letters and digits mixed, nearly as varied as its length allows.
+/// Whether a text looks random: letters and digits mixed, with nearly maximal entropy.
 fn looks_random(text: &str, least: usize) -> bool {
     let text = text.trim_end_matches(['=', '%']);
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.~+/%".contains(&b);
@@ -140,8 +140,8 @@ fn looks_random(text: &str, least: usize) -> bool {
     entropy >= 3.0 && random_runs(text) * 2 >= text.len()
 }
 
-/// How much of a text is in runs of letters and digits that mix digits with letters, or capitals with small letters and
-/// digits. Words and numbers that dashes join do not.
+/// The number of characters in alphanumeric runs that mix digits with letters, or upper case with lower case and
+/// digits. Words and numbers joined by dashes do not count.
 fn random_runs(text: &str) -> usize {
     let runs = text.split(|c: char| !c.is_ascii_alphanumeric());
     let mixes = |run: &&str| {
@@ -165,8 +165,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_and_control_characters_stay_out() {
-        let check = |text, expected: &str| assert_eq!(Shown(text).to_string(), expected);
+    fn secrets_and_control_characters_are_redacted() {
+        let check = |text, expected: &str| assert_eq!(Redacted(text).to_string(), expected);
         check("https://a.example/feed?b=1", "https://a.example/feed?b=1");
         check("https://me:pass@a.example:8080/feed", "https://a.example:8080/feed");
         check("https://a.example/?token=abc&x=1&API_KEY=d", "https://a.example/?token=…&x=1&API_KEY=…");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn secret_parameters_go_by_name_and_by_look() {
+    fn parameters_are_redacted_by_name_and_by_value() {
         for name in [
             "feed_token",
             "private_token",
@@ -199,10 +199,10 @@ mod tests {
             "code",
             "authkey",
         ] {
-            let shown = Shown(&format!("https://a.example/feed?{name}=abc&n=1")).to_string();
+            let shown = Redacted(&format!("https://a.example/feed?{name}=abc&n=1")).to_string();
             assert_eq!(shown, format!("https://a.example/feed?{name}=…&n=1"));
         }
-        let check = |text, expected: &str| assert_eq!(Shown(text).to_string(), expected);
+        let check = |text, expected: &str| assert_eq!(Redacted(text).to_string(), expected);
         check("https://a.example/?x=3f9a8c2d7b1e4f60a5c9", "https://a.example/?x=…");
         check("https://a.example/?u=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOjF9.c2ln", "https://a.example/?u=…");
         check("https://a.example/?3f9a8c2d7b1e4f60a5c9", "https://a.example/?…");
@@ -218,7 +218,7 @@ mod tests {
             "https://a.example/?category=science-and-technology-2026&monkey_business=1",
             "https://a.example/p/550e8400-e29b",
         ] {
-            let shown = Shown(open).to_string();
+            let shown = Redacted(open).to_string();
             assert!(!shown.contains("=…") && !shown.contains("/…"), "{shown}");
         }
     }

@@ -1,14 +1,14 @@
-//! Text from outside that is safe to print: nothing in it moves a cursor, hides text or changes its direction.
+//! Makes text from outside safe to print: it cannot move the cursor, hide text or change its direction.
 //!
-//! Everything a command prints goes through [`Printable`]; logs and tables use [`is_hidden`] themselves. Programs that read
-//! JSON lose nothing: [`escape_json`] writes the same characters as escapes.
+//! All command output goes through [`Printable`]; logs and tables use [`is_hidden`]. JSON output loses nothing:
+//! [`escape_json`] writes the same characters as escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Whether a terminal shows nothing for a character, or does something else with it: control characters, marks of
-/// direction, and characters without width.
+/// Whether a terminal shows nothing for a character or interprets it: control characters, direction marks, and
+/// zero-width characters.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -18,7 +18,7 @@ pub(crate) fn is_hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A JSON text whose hidden characters are written as escapes; the line ends between its parts stay.
+/// Escapes the hidden characters of a JSON text, except line breaks between its parts.
 pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
     let escaped = |c: char| is_hidden(c) && c != '\n';
     if !json.contains(escaped) {
@@ -37,7 +37,7 @@ pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// An argument that a shell takes as it is, however it is spelled.
+/// Quotes an argument for a shell.
 pub(crate) fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     let text: String = text.chars().filter(|c| !is_hidden(*c)).collect();
@@ -48,25 +48,24 @@ pub(crate) fn shell_quoted(text: &str) -> String {
     }
 }
 
-/// The two sequences that headings are set off with; no others reach a terminal.
+/// The two escape sequences used for headings; no others are printed.
 const BOLD: [&str; 2] = ["\x1b[1m", "\x1b[0m"];
 
-/// Writes text without its hidden characters. Line ends, tabs and the sequences for bold text stay.
+/// Writes text without its hidden characters. Line breaks, tabs and the sequences for bold text are kept.
 pub(crate) struct Printable<W: Write> {
     out: W,
-    /// The beginning of a character or of a sequence whose rest is yet to come.
+    /// An incomplete character or sequence at the end of the last write.
     rest: Vec<u8>,
 }
 
 impl<W: Write> Printable<W> {
-    /// Everything written here reaches `out` freed of what is hidden.
     pub(crate) fn new(out: W) -> Self {
         Self { out, rest: Vec::new() }
     }
 
-    /// Writes what is complete in the text at hand, and keeps the rest.
-    fn pass_on(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let (text, rest) = complete(bytes);
+    /// Writes the complete characters, and keeps the rest.
+    fn write_complete(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let (text, rest) = split_incomplete(bytes);
         let text = String::from_utf8_lossy(text);
         let mut clean = String::with_capacity(text.len());
         let mut left: &str = &text;
@@ -90,8 +89,8 @@ impl<W: Write> Printable<W> {
     }
 }
 
-/// Splits off the beginning of a character or of a sequence at the end.
-fn complete(bytes: &[u8]) -> (&[u8], &[u8]) {
+/// Splits off an incomplete character or sequence at the end.
+fn split_incomplete(bytes: &[u8]) -> (&[u8], &[u8]) {
     let longest = bytes.len().min(4);
     let unfinished = (1..=longest).rev().map(|length| &bytes[bytes.len() - length..]).find(|end| {
         let sequence = BOLD.iter().any(|bold| bold.len() > end.len() && bold.as_bytes().starts_with(end));
@@ -105,17 +104,17 @@ fn complete(bytes: &[u8]) -> (&[u8], &[u8]) {
 impl<W: Write> Write for Printable<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.rest.is_empty() {
-            self.pass_on(bytes)?;
+            self.write_complete(bytes)?;
         } else {
             let mut all = std::mem::take(&mut self.rest);
             all.extend_from_slice(bytes);
-            self.pass_on(&all)?;
+            self.write_complete(&all)?;
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // What was never completed is nothing that can be shown.
+        // An incomplete character cannot be shown.
         self.rest.clear();
         self.out.flush()
     }
@@ -125,7 +124,7 @@ impl<W: Write> Write for Printable<W> {
 mod tests {
     use super::*;
 
-    /// What reaches a terminal of these pieces.
+    /// What is printed for these pieces.
     fn printed(pieces: &[&[u8]]) -> String {
         let mut out = Vec::new();
         let mut printable = Printable::new(&mut out);
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hidden_reaches_a_terminal() {
+    fn hidden_characters_are_removed() {
         assert_eq!(printed(&["a\x1b]0;title\x07b\u{9b}2Jc\r\n\td".as_bytes()]), "a]0;titleb2Jc\n\td");
         assert_eq!(
             printed(&["\u{202e}gpj.exe\u{2066}\u{200b}\u{feff}\u{e0041}x\u{2028}y".as_bytes()]),
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn bold_headings_stay_however_they_are_cut() {
+    fn bold_sequences_survive_split_writes() {
         let text = "\x1b[1mzwölf\x1b[0m \x1b[8mhidden\x1b[31m".as_bytes();
         let expected = "\x1b[1mzwölf\x1b[0m [8mhidden[31m";
         assert_eq!(printed(&[text]), expected);
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn json_loses_nothing() {
+    fn escaped_json_is_equivalent() {
         let value = serde_json::json!({ "a": "x\u{202e}y\u{e0041}\u{85}", "b": ["\n", "ö"] });
         let text = format!("{value:#}");
         let escaped = escape_json(&text);
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quoted_argument_is_one_argument() {
+    fn shell_quoting_round_trips() {
         assert_eq!(shell_quoted("https://a.example/feed"), "https://a.example/feed");
         assert_eq!(shell_quoted("https://a.example/?a=1&b=2"), "'https://a.example/?a=1&b=2'");
         for text in ["$(id)", "`id`", "a'b", "a b;c", "", "!!", "~", "x\"y", "#", "'; touch /tmp/x; '"] {

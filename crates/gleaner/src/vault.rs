@@ -1,9 +1,9 @@
-//! Keys and credentials, encrypted at rest: what the database holds is of no use without the vault's key.
+//! Encrypts keys and credentials at rest: the database alone does not reveal them.
 //!
-//! XChaCha20-Poly1305, a random nonce each time, and the purpose bound to the text, so that what was sealed for one
-//! is not opened for another. The key comes from `store.key`, else from a file beside the SQLite database, made on
-//! first use and for its owner's eyes only. Absent on purpose: changing the key, wiping memory, and anything that
-//! would show a key or a plain text: nothing here has `Debug`, and no error repeats what it met.
+//! XChaCha20-Poly1305 with a random nonce; the purpose is authenticated, so that a ciphertext cannot be used for
+//! another purpose. The key comes from `store.key`, or else from a file beside the SQLite database, which is
+//! created on first use and readable only by its owner. Not supported: changing the key, and wiping memory. Nothing
+//! here implements `Debug`, and no error contains a key or a plain text.
 
 mod file;
 
@@ -19,135 +19,113 @@ use crate::config::secret::Secret;
 use crate::config::{Store, StoreUrl};
 use crate::hex;
 
-/// How long the key is.
 const KEY_BYTES: usize = 32;
-/// How long a nonce is: long enough that random ones never meet.
+/// Large enough for random nonces not to collide.
 const NONCE_BYTES: usize = 24;
-/// What the first byte of everything sealed says, so that another way to seal can be told from this one.
+/// The first byte of every ciphertext, to distinguish future formats.
 const VERSION: u8 = 1;
 
 type Key = [u8; KEY_BYTES];
 
-/// Why something was not sealed or not opened.
+/// Why something could not be encrypted or decrypted.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// Nobody said where the key is.
     #[error(
         "there is no key to encrypt with: set store.key, the same on every machine that uses this database; \
          `openssl rand -hex 32` makes one"
     )]
     NoKey,
-    /// `store.key` is no key.
     #[error("store.key must be {KEY_BYTES} bytes, as {} hexadecimal digits", 2 * KEY_BYTES)]
     BadKey,
-    /// The file that is to hold the key does not.
-    #[error("{} holds no key ({KEY_BYTES} bytes, as {} hexadecimal digits)", path.display(), 2 * KEY_BYTES)]
-    BadFile {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// Others can read the key.
+    #[error("{} contains no key ({KEY_BYTES} bytes, as {} hexadecimal digits)", path.display(), 2 * KEY_BYTES)]
+    BadFile { path: PathBuf },
     #[error(
-        "{shown} can be read by others (mode {mode:o}): `chmod 600 {shown}`, and set all keys anew if somebody may \
+        "{shown} can be read by others (mode {mode:o}): `chmod 600 {shown}`, and replace all keys if somebody may \
          have read it",
         shown = path.display()
     )]
-    Exposed {
-        /// Which file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// Something is sealed, but its key is gone.
+    Exposed { path: PathBuf, mode: u32 },
+    /// Something was encrypted, but the key file is missing.
     #[error(
-        "{} is missing, and what was encrypted with the key in it cannot be read: put it back, or set all keys anew",
+        "{} is missing, and what was encrypted with the key in it cannot be read: restore it, or set all keys again",
         path.display()
     )]
-    Missing {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// The file cannot be read or written.
+    Missing { path: PathBuf },
     #[error("{} cannot be {what}: {source}", path.display())]
     File {
-        /// Which file.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted operation, as a participle.
         what: &'static str,
-        /// What the system says.
         source: std::io::Error,
     },
-    /// The system gives no random bytes.
-    #[error("the system gives no random bytes")]
-    NoChance,
-    /// What was sealed is damaged, or was sealed with another key.
+    #[error("the system provides no random bytes")]
+    NoRandomBytes,
     #[error("it was encrypted with another key, or is damaged")]
-    Unopened,
-    /// What was sealed was sealed by a newer gleaner.
-    #[error("it was encrypted in a way that this version of gleaner does not know (number {0})")]
+    CannotDecrypt,
+    #[error("it was encrypted in a format (number {0}) that this version of gleaner does not support")]
     UnknownVersion(u8),
 }
 
-/// Where the key is.
-enum Place {
-    Given(Secret),
+/// Where the key comes from.
+enum KeyLocation {
+    Configured(Secret),
     File(PathBuf),
-    Nowhere,
+    Missing,
 }
 
-/// Seals and opens. The key is looked for when it is first needed.
+/// Encrypts and decrypts. The key is loaded on first use.
 pub struct Vault {
-    place: Place,
+    location: KeyLocation,
     key: OnceLock<Key>,
 }
 
 impl Vault {
-    /// The vault of a store. Nothing is read or made yet.
-    pub fn of(store: &Store) -> Self {
-        let place = match (&store.key, &store.url) {
-            (Some(key), _) => Place::Given(key.clone()),
+    /// Reads and creates nothing yet.
+    pub fn for_store(store: &Store) -> Self {
+        let location = match (&store.key, &store.url) {
+            (Some(key), _) => KeyLocation::Configured(key.clone()),
             (None, StoreUrl::Sqlite(database)) => {
                 let mut name = database.as_os_str().to_owned();
                 name.push(".key");
-                Place::File(name.into())
+                KeyLocation::File(name.into())
             }
-            (None, StoreUrl::Postgres(_)) => Place::Nowhere,
+            (None, StoreUrl::Postgres(_)) => KeyLocation::Missing,
         };
-        Self { place, key: OnceLock::new() }
+        Self { location, key: OnceLock::new() }
     }
 
-    /// Encrypts a text for a purpose; the key is made where there is none yet.
+    /// Encrypts a text for a purpose; creates the key if there is none.
     pub fn seal(&self, purpose: &str, text: &[u8]) -> Result<Vec<u8>, VaultError> {
         let cipher = XChaCha20Poly1305::new(self.key(true)?.into());
         let nonce: [u8; NONCE_BYTES] = random()?;
         let payload = Payload { msg: text, aad: purpose.as_bytes() };
-        // The only way for this to fail is a text of many gigabytes.
-        let sealed = cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| VaultError::Unopened)?;
+        // This only fails for texts of many gigabytes.
+        let sealed = cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| VaultError::CannotDecrypt)?;
         Ok([&[VERSION][..], &nonce, &sealed].concat())
     }
 
-    /// Decrypts what was sealed for this purpose.
+    /// Decrypts what was encrypted for this purpose.
     pub fn open(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
-        let (version, rest) = sealed.split_first().ok_or(VaultError::Unopened)?;
+        let (version, rest) = sealed.split_first().ok_or(VaultError::CannotDecrypt)?;
         if *version != VERSION {
             return Err(VaultError::UnknownVersion(*version));
         }
-        let (nonce, text) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(VaultError::Unopened)?;
+        let (nonce, text) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(VaultError::CannotDecrypt)?;
         let payload = Payload { msg: text, aad: purpose.as_bytes() };
         let cipher = XChaCha20Poly1305::new(self.key(false)?.into());
-        cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| VaultError::Unopened)
+        cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| VaultError::CannotDecrypt)
     }
 
-    /// A key for something else, from which nobody learns the vault's; it is made where there is none yet.
+    /// Derives a key for another purpose, which does not reveal the vault's key; creates that if there is none.
     pub fn derive(&self, purpose: &str) -> Result<[u8; KEY_BYTES], VaultError> {
-        // Any length of key will do for this.
+        // HMAC accepts keys of any length.
         let mut mac = Hmac::<Sha256>::new_from_slice(self.key(true)?).map_err(|_| VaultError::BadKey)?;
         mac.update(purpose.as_bytes());
         Ok(mac.finalize().into_bytes().into())
     }
 
-    /// Whether the key is there and can be used; where it is still to be made, it is not.
-    pub fn is_there(&self) -> Result<bool, VaultError> {
+    /// Whether the key exists and is usable; false if it has not been created yet.
+    pub fn has_key(&self) -> Result<bool, VaultError> {
         match self.key(false) {
             Ok(_) => Ok(true),
             Err(VaultError::Missing { .. }) => Ok(false),
@@ -155,43 +133,42 @@ impl Vault {
         }
     }
 
-    /// The file that holds the key, if a file does.
+    /// The key file, if the key is in a file.
     pub fn file(&self) -> Option<&std::path::Path> {
-        match &self.place {
-            Place::File(path) => Some(path),
-            Place::Given(_) | Place::Nowhere => None,
+        match &self.location {
+            KeyLocation::File(path) => Some(path),
+            KeyLocation::Configured(_) | KeyLocation::Missing => None,
         }
     }
 
-    /// The key that is there or, where `make` says so, may be made. A failure is not kept: somebody may have put it
-    /// right.
-    fn key(&self, make: bool) -> Result<&Key, VaultError> {
+    /// Loads the key, or creates it if `create`. A failure is not cached, since it may be fixed meanwhile.
+    fn key(&self, create: bool) -> Result<&Key, VaultError> {
         if let Some(key) = self.key.get() {
             return Ok(key);
         }
-        let key = match &self.place {
-            Place::Given(text) => key_of(text.expose()).ok_or(VaultError::BadKey)?,
-            Place::File(path) => match file::read(path)? {
+        let key = match &self.location {
+            KeyLocation::Configured(text) => parse_key(text.expose()).ok_or(VaultError::BadKey)?,
+            KeyLocation::File(path) => match file::read(path)? {
                 Some(key) => key,
-                None if make => file::create(path)?,
+                None if create => file::create(path)?,
                 None => return Err(VaultError::Missing { path: path.clone() }),
             },
-            Place::Nowhere => return Err(VaultError::NoKey),
+            KeyLocation::Missing => return Err(VaultError::NoKey),
         };
         Ok(self.key.get_or_init(|| key))
     }
 }
 
-/// Random bytes from the system, as TLS takes them.
+/// Random bytes from the system's generator, as used by TLS.
 pub fn random<const N: usize>() -> Result<[u8; N], VaultError> {
     let mut bytes = [0; N];
-    let chance = rustls::crypto::ring::default_provider().secure_random;
-    chance.fill(&mut bytes).map_err(|_| VaultError::NoChance)?;
+    let generator = rustls::crypto::ring::default_provider().secure_random;
+    generator.fill(&mut bytes).map_err(|_| VaultError::NoRandomBytes)?;
     Ok(bytes)
 }
 
-/// A key from its digits.
-fn key_of(digits: &str) -> Option<Key> {
+/// Parses a key from hexadecimal digits.
+fn parse_key(digits: &str) -> Option<Key> {
     hex::decode(digits.trim())?.try_into().ok()
 }
 

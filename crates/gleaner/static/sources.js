@@ -37,6 +37,12 @@
     const filters = event.target.closest('[data-at-once]');
     if (filters && event.target.matches('select, input[type="checkbox"]')) filters.requestSubmit();
   });
+  // Enter in the value of a field sets it; the first button of the form polls.
+  document.addEventListener('keydown', event => {
+    if (event.key !== 'Enter' || !event.target.matches('#bulk input[name="value"]')) return;
+    event.preventDefault();
+    form().querySelector('button[value="edit"]').click();
+  });
   // Fields that say nothing stay out of the address.
   document.addEventListener('submit', event => {
     if (!event.target.matches('[data-at-once]')) return;

@@ -1,7 +1,7 @@
-//! All parsers over the same documents in one run: speed as a multiple of feed-rs, allocations, memory.
+//! Compares all parsers over the same documents: speed relative to feed-rs, allocations, memory.
 //!
-//! Rounds are interleaved, and of each parser and document the fastest round counts: other work on the machine only ever
-//! adds to a time, and to the long ones more often than to the short ones.
+//! Rounds are interleaved, and the fastest round per parser and document counts, because other work on the machine
+//! can only slow a round down.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// The time of each parser for all documents: the sum of the fastest rounds of each.
+/// Total time of each parser: the sum of the fastest rounds of all documents.
 fn measure(documents: &[Document]) -> Vec<Duration> {
     let mut sums = vec![Duration::ZERO; PARSERS.len()];
     for document in documents {

@@ -1,11 +1,11 @@
-//! Any text: a time that a calendar knows, or none.
+//! Fuzzes date parsing with any text.
 
 #![no_main]
 
 use gleaner_feed::date::parse;
 use libfuzzer_sys::fuzz_target;
 
-/// The first and last moments that four digits of a year and an offset from Greenwich can name.
+/// The range of times that a four-digit year with a UTC offset can express.
 const FIRST: i64 = -62_170_000_000_000;
 const LAST: i64 = 253_410_000_000_000;
 

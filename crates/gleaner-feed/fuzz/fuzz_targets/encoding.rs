@@ -1,4 +1,4 @@
-//! Any bytes, with any header: text without control characters, borrowed if the bytes are sound.
+//! Fuzzes decoding with any bytes and any `Content-Type`: the text has no control characters and a bounded length.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
-//! Any bytes: a feed or an error, within the limits.
+//! Fuzzes the parser with any bytes: a feed within the limits, or an error.
 //!
-//! Most inputs are made valid UTF-8 first, so that the time goes into reading feeds and not into guessing encodings,
-//! which have a target of their own.
+//! Most inputs are converted to valid UTF-8 first, so that the time is spent on parsing rather than on encoding
+//! detection, which has its own target.
 
 #![no_main]
 

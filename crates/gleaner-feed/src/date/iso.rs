@@ -1,9 +1,9 @@
-//! The date part of ISO 8601 and its look-alikes: the year comes first.
+//! The date part of ISO 8601 and similar formats that start with the year.
 
 use super::calendar;
-use super::scan::Moment;
+use super::scan::DateParts;
 
-/// A date at the start of the text, as days since the epoch, and what follows it.
+/// Parses a date at the start of the text into days since the epoch, and returns the rest.
 pub(super) fn date(text: &str) -> Option<(i64, &str)> {
     let (year, rest) = digits(text, 4, 4)?;
     let year = i32::try_from(year).ok()?;
@@ -21,7 +21,7 @@ pub(super) fn date(text: &str) -> Option<(i64, &str)> {
     }
 }
 
-/// `2024-01-05`, `2024-1-5`, `2024/01/05`, `2024-01`, `2024-005`, with the signs of other languages.
+/// `2024-01-05`, `2024-1-5`, `2024/01/05`, `2024-01`, `2024-005`, and Chinese, Japanese and Korean separators.
 fn separated(year: i32, rest: &str) -> Option<(i64, &str)> {
     if let Some((day, after)) = digits(rest, 3, 3) {
         return Some((calendar::ordinal(year, day)?, after));
@@ -43,27 +43,27 @@ fn compact(year: i32, rest: &str) -> Option<(i64, &str)> {
             let (day, rest) = digits(rest, 3, 3)?;
             Some((calendar::ordinal(year, day)?, rest))
         }
-        // Fourteen digits in all: the time follows without a break.
+        // 14 digits in all: the time follows without a separator.
         4 | 8 | 10 => {
             let (month, rest) = digits(rest, 2, 2)?;
-            let (day, rest) = digits_of_longer(rest)?;
+            let (day, rest) = two_digits(rest)?;
             Some((calendar::days(year, month, day)?, rest))
         }
         _ => None,
     }
 }
 
-/// What may stand between a date and its time, and a zone where there is no time.
-pub(super) fn after_date<'t>(rest: &'t str, moment: &mut Moment) -> Option<&'t str> {
+/// Reads the separator between date and time, a compact time, or a zone directly after the date.
+pub(super) fn after_date<'t>(rest: &'t str, parts: &mut DateParts) -> Option<&'t str> {
     let compact_time = rest.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
     let rest = match rest.strip_prefix(['T', 't', '_']) {
         Some(time) => time,
         None if compact_time => rest,
         None => {
-            // A sign directly after the date belongs to a zone, not to a time.
+            // A sign directly after the date starts a zone, not a time.
             if rest.starts_with(['+', '-']) {
                 let (zone, rest) = super::scan::offset(rest)?;
-                moment.set_zone(zone);
+                parts.set_zone(zone);
                 return Some(rest);
             }
             return Some(rest);
@@ -71,27 +71,27 @@ pub(super) fn after_date<'t>(rest: &'t str, moment: &mut Moment) -> Option<&'t s
     };
     let count = rest.bytes().take_while(u8::is_ascii_digit).count();
     if matches!(count, 4 | 6) {
-        let (hour, rest) = digits_of_longer(rest)?;
-        let (minute, rest) = digits_of_longer(rest)?;
-        let (second, rest) = if count == 6 { digits_of_longer(rest)? } else { (0, rest) };
-        moment.set_time(hour, minute, second, 0)?;
+        let (hour, rest) = two_digits(rest)?;
+        let (minute, rest) = two_digits(rest)?;
+        let (second, rest) = if count == 6 { two_digits(rest)? } else { (0, rest) };
+        parts.set_time(hour, minute, second, 0)?;
         return Some(rest);
     }
     Some(rest)
 }
 
-/// A number of so many digits that no digit follows.
+/// A number of `least` to `most` digits, not followed by another digit.
 fn digits(text: &str, least: usize, most: usize) -> Option<(u32, &str)> {
     let count = text.bytes().take_while(u8::is_ascii_digit).count();
-    // A year may run into what follows it.
+    // A four-digit year may be followed directly by other digits.
     let length = if least == 4 { count.min(4) } else { count };
-    // So may a month.
+    // So may a two-digit month.
     let length = if least == 2 && most == 2 { length.min(2) } else { length };
     (least..=most).contains(&length).then(|| Some((text[..length].parse().ok()?, &text[length..])))?
 }
 
 /// Two digits, whatever follows.
-fn digits_of_longer(text: &str) -> Option<(u32, &str)> {
+fn two_digits(text: &str) -> Option<(u32, &str)> {
     let number = text.get(..2).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))?;
     Some((number.parse().ok()?, &text[2..]))
 }

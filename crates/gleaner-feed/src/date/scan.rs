@@ -1,24 +1,24 @@
-//! Dates written in words, and times: what each part is tells its form, hardly ever its place.
+//! Dates with month names, and times. Each part is recognised by its form, mostly regardless of its position.
 
 use super::calendar;
-use super::words::{self, Word};
+use super::names::{self, Name};
 
-/// What is known of a date so far.
+/// The parts of a date found so far.
 #[derive(Debug, Default)]
-pub(super) struct Moment {
-    /// The whole date, as days since the epoch.
+pub(super) struct DateParts {
+    /// The complete date, as days since the epoch.
     day_number: Option<i64>,
     year: Option<i32>,
     month: Option<u32>,
     day: Option<u32>,
-    /// Milliseconds of the day.
+    /// Milliseconds since midnight.
     time: Option<i64>,
     afternoon: Option<bool>,
-    /// Minutes east of Greenwich.
+    /// Minutes east of UTC.
     zone: Option<i32>,
 }
 
-impl Moment {
+impl DateParts {
     pub(super) fn set_day(&mut self, day: i64) {
         self.day_number = Some(day);
     }
@@ -27,7 +27,7 @@ impl Moment {
         self.zone = Some(minutes);
     }
 
-    /// Sets a time that exists: to the leap second and to the midnight at the day's end.
+    /// Sets the time; `None` if it is invalid or already set. Accepts leap seconds and 24:00:00.
     pub(super) fn set_time(&mut self, hour: u32, minute: u32, second: u32, milliseconds: u32) -> Option<()> {
         let midnight = hour == 24 && minute == 0 && second == 0;
         if self.time.is_some() || !(hour < 24 || midnight) || minute > 59 || second > 60 {
@@ -44,7 +44,7 @@ impl Moment {
         }
         match digits {
             1 | 2 if self.day.is_none() => self.day = Some(number),
-            // Two digits are a year of 1950 to 2049 (RFC 2822), three count from 1900.
+            // Two digits mean 1950 to 2049 (RFC 2822), three count from 1900.
             1 | 2 if self.year.is_none() && self.month.is_some() => {
                 self.year =
                     i32::try_from(number).ok().map(|year| if year < 50 { year + 2000 } else { year + 1900 });
@@ -57,18 +57,18 @@ impl Moment {
     }
 
     fn set_word(&mut self, word: &str) -> Option<()> {
-        match words::meaning(word) {
-            Some(Word::Month(month)) if self.month.is_none() && self.day_number.is_none() => {
+        match names::lookup(word) {
+            Some(Name::Month(month)) if self.month.is_none() && self.day_number.is_none() => {
                 self.month = Some(month)
             }
-            Some(Word::Afternoon(afternoon)) => self.afternoon = Some(afternoon),
-            Some(Word::Zone(minutes)) if self.time.is_some() => {
+            Some(Name::Afternoon(afternoon)) => self.afternoon = Some(afternoon),
+            Some(Name::Zone(minutes)) if self.time.is_some() => {
                 self.zone = self.zone.or(Some(minutes));
             }
-            Some(Word::Nothing) => {}
+            Some(Name::Filler) => {}
             // A weekday in some language.
             _ if self.day.is_none() && self.year.is_none() && self.day_number.is_none() => {}
-            // A remark after the zone.
+            // A comment after the zone.
             _ if self.zone.is_some() => {}
             _ => return None,
         }
@@ -91,21 +91,21 @@ impl Moment {
     }
 }
 
-/// Reads a date or the rest of one.
-pub(super) fn read(text: &str, moment: &mut Moment) -> Option<()> {
+/// Parses a whole date, or the rest of one.
+pub(super) fn read(text: &str, parts: &mut DateParts) -> Option<()> {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         if matches!(first, ' ' | ',') {
             rest = &rest[1..];
         } else if first.is_ascii_digit() {
-            rest = number_or_time(rest, moment)?;
-        } else if matches!(first, '+' | '-' | '\u{2212}') && moment.time.is_some() && moment.zone.is_none() {
+            rest = number_or_time(rest, parts)?;
+        } else if matches!(first, '+' | '-' | '\u{2212}') && parts.time.is_some() && parts.zone.is_none() {
             let (zone, after) = offset(rest)?;
-            moment.zone = Some(zone);
+            parts.zone = Some(zone);
             rest = after;
         } else if first.is_alphabetic() {
             let end = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-            rest = word(rest, end, moment)?;
+            rest = word(rest, end, parts)?;
         } else {
             rest = &rest[first.len_utf8()..];
         }
@@ -113,28 +113,28 @@ pub(super) fn read(text: &str, moment: &mut Moment) -> Option<()> {
     Some(())
 }
 
-fn word<'t>(text: &'t str, end: usize, moment: &mut Moment) -> Option<&'t str> {
+fn word<'t>(text: &'t str, end: usize, parts: &mut DateParts) -> Option<&'t str> {
     let (word, rest) = text.split_at(end);
-    // `GMT+2` is two hours east, `Etc/GMT` and `[Europe/Berlin]` begin with a word of no meaning.
+    // `GMT+2` is two hours east; `Etc/GMT` and `[Europe/Berlin]` start with a word to skip.
     let is_prefix = rest.starts_with('/');
-    if is_prefix && moment.zone.is_none() && !word.eq_ignore_ascii_case("etc") {
+    if is_prefix && parts.zone.is_none() && !word.eq_ignore_ascii_case("etc") {
         return None;
     }
     if !is_prefix {
-        moment.set_word(word)?;
+        parts.set_word(word)?;
     }
-    let offset_follows = rest.starts_with(['+', '-']) && words::is_greenwich(word);
+    let offset_follows = rest.starts_with(['+', '-']) && names::is_utc(word);
     if offset_follows && rest[1..].starts_with(|c: char| c.is_ascii_digit()) {
-        moment.zone = None;
+        parts.zone = None;
     }
     Some(rest)
 }
 
 /// A number, or a time if a colon follows.
-fn number_or_time<'t>(text: &'t str, moment: &mut Moment) -> Option<&'t str> {
+fn number_or_time<'t>(text: &'t str, parts: &mut DateParts) -> Option<&'t str> {
     let (number, digits, rest) = number(text)?;
     let Some((minute, _, rest)) = rest.strip_prefix(':').and_then(self::number) else {
-        moment.set_number(number, digits)?;
+        parts.set_number(number, digits)?;
         return Some(rest);
     };
     let (second, rest) = match rest.strip_prefix(':').and_then(self::number) {
@@ -142,7 +142,7 @@ fn number_or_time<'t>(text: &'t str, moment: &mut Moment) -> Option<&'t str> {
         None => (0, rest),
     };
     let (milliseconds, rest) = fraction(rest);
-    moment.set_time(number, minute, second, milliseconds)?;
+    parts.set_time(number, minute, second, milliseconds)?;
     Some(rest)
 }
 
@@ -161,7 +161,7 @@ fn fraction(text: &str) -> (u32, &str) {
     (milliseconds.fold(0, |total, digit| total * 10 + u32::from(digit - b'0')), &rest[count..])
 }
 
-/// An offset from Greenwich in minutes: `+1`, `+01`, `+0100`, `+01:00`.
+/// An offset from UTC in minutes: `+1`, `+01`, `+0100`, `+01:00`.
 pub(super) fn offset(text: &str) -> Option<(i32, &str)> {
     let sign = match text.chars().next()? {
         '+' => 1,
@@ -178,7 +178,7 @@ pub(super) fn offset(text: &str) -> Option<(i32, &str)> {
         3 | 4 => (number / 100, number % 100, rest),
         _ => return None,
     };
-    // Nobody lives further away from Greenwich.
+    // No time zone is further from UTC.
     if hours > 14 || minutes > 59 {
         return None;
     }

@@ -7,7 +7,7 @@ fn check(text: &str, expected: Option<i64>) {
 }
 
 #[test]
-fn rfc_822_and_its_abuses() {
+fn rfc_822_and_its_misspellings() {
     for text in [
         "Thu, 01 Jan 2004 19:48:21 GMT",
         "Thu, 01 Jan 2004 19:48:21 +0000",
@@ -80,7 +80,7 @@ fn iso_8601_and_its_profiles() {
 }
 
 #[test]
-fn asctime_and_its_kin() {
+fn asctime_and_similar_formats() {
     for text in ["Thu Jan  1 19:48:21 2004", "Thu Jan 1 14:48:21 EST 2004", "Jan 1, 2004 7:48:21 pm"] {
         check(text, Some(NEW_YEAR));
     }
@@ -105,7 +105,7 @@ fn other_languages() {
 }
 
 #[test]
-fn what_is_unknown_is_none() {
+fn invalid_and_ambiguous_dates_are_rejected() {
     for text in [
         "",
         "yesterday",
@@ -138,7 +138,7 @@ fn what_is_unknown_is_none() {
 }
 
 #[test]
-fn durations_of_podcasts() {
+fn podcast_durations() {
     for (text, seconds) in
         [("3600", Some(3600)), ("60:00", Some(3600)), ("1:00:00", Some(3600)), ("01:02:03.5", Some(3723))]
     {

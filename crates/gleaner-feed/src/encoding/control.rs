@@ -1,4 +1,4 @@
-//! Control characters: they mean nothing in a feed, and XML forbids them.
+//! Removes control characters: they have no meaning in a feed, and XML forbids them.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use memchr::memchr_iter;
 
 use crate::xml::references::windows_1252;
 
-/// The text without control characters but white space, and whether there were any.
+/// Removes control characters other than white space; returns whether there were any.
 ///
-/// Those of 0x80 to 0x9F are traces of a wrong conversion. Where they are bytes of UTF-8 that was taken for Latin-1
-/// and converted once more, the first text is restored; elsewhere they are what Windows has in their place.
-pub(super) fn without(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
+/// Characters 0x80 to 0x9F are traces of a wrong conversion. Where they are the bytes of UTF-8 that was decoded as
+/// Latin-1 and encoded again, the original text is restored; elsewhere they are decoded as windows-1252.
+pub(super) fn remove(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
     let high = has_high(text.as_bytes());
     if !high && !has_low(text.as_bytes()) {
         return (text, false);
@@ -21,9 +21,9 @@ pub(super) fn without(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
         match character {
             '\t' | '\n' | '\r' => out.push(character),
             '\0'..' ' | '\u{7f}' => {}
-            '\u{c2}'..='\u{f4}' if high => match converted_twice(character, rest.as_str()) {
-                Some((meant, length)) => {
-                    out.push(meant);
+            '\u{c2}'..='\u{f4}' if high => match double_encoded(character, rest.as_str()) {
+                Some((original, length)) => {
+                    out.push(original);
                     rest.nth(length - 2);
                 }
                 None => out.push(character),
@@ -35,8 +35,8 @@ pub(super) fn without(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
     (Cow::Owned(out), true)
 }
 
-/// The character whose bytes in UTF-8 these characters are, and how many they are.
-fn converted_twice(first: char, rest: &str) -> Option<(char, usize)> {
+/// The character that these characters encode if taken as UTF-8 bytes, and their number.
+fn double_encoded(first: char, rest: &str) -> Option<(char, usize)> {
     let length = match first {
         '\u{c2}'..='\u{df}' => 2,
         '\u{e0}'..='\u{ef}' => 3,
@@ -47,11 +47,11 @@ fn converted_twice(first: char, rest: &str) -> Option<(char, usize)> {
     for byte in &mut bytes[1..length] {
         *byte = following.next().filter(|next| ('\u{80}'..='\u{bf}').contains(next))? as u8;
     }
-    let meant = std::str::from_utf8(&bytes[..length]).ok()?.chars().next()?;
-    Some((meant, length))
+    let original = std::str::from_utf8(&bytes[..length]).ok()?.chars().next()?;
+    Some((original, length))
 }
 
-/// Without branches, so that it is done many bytes at a time.
+/// Branch-free, so that the compiler vectorises it.
 fn has_low(bytes: &[u8]) -> bool {
     bytes.chunks(4096).any(|chunk| {
         let found = chunk.iter().fold(0u8, |found, &byte| {

@@ -7,7 +7,7 @@ fn check(bytes: &[u8], content_type: Option<&str>, text: &str, encoding: &str, r
 }
 
 #[test]
-fn the_mark_comes_first() {
+fn byte_order_mark_takes_precedence() {
     check(b"\xef\xbb\xbf<a>\xc3\xa9", Some("text/xml; charset=iso-8859-1"), "<a>\u{e9}", "UTF-8", false);
     check(b"\xff\xfe<\0\xe9\0", None, "<\u{e9}", "UTF-16LE", false);
     check(b"\xfe\xff\0<\0\xe9", None, "<\u{e9}", "UTF-16BE", false);
@@ -16,7 +16,7 @@ fn the_mark_comes_first() {
 }
 
 #[test]
-fn then_the_server_then_the_document() {
+fn content_type_precedes_xml_declaration() {
     let declared = b"<?xml version='1.0' encoding='windows-1251'?><a>\xcf\xf0\xe8\xe2\xe5\xf2";
     let head = "<?xml version='1.0' encoding='windows-1251'?><a>";
     check(
@@ -38,7 +38,7 @@ fn then_the_server_then_the_document() {
 }
 
 #[test]
-fn wide_text_needs_no_mark() {
+fn utf_16_and_utf_32_need_no_mark() {
     check(b"<\0a\0>\0", None, "<a>", "UTF-16LE", false);
     check(b"\0<\0a\0>", None, "<a>", "UTF-16BE", false);
     check(b"<\0\0\0a\0\0\0", None, "<a", "UTF-32", false);
@@ -47,7 +47,7 @@ fn wide_text_needs_no_mark() {
 }
 
 #[test]
-fn claims_that_cannot_be_are_not_believed() {
+fn impossible_claims_are_ignored() {
     check(b"caf\xc3\xa9", Some("text/xml; charset=iso-8859-1"), "caf\u{e9}", "UTF-8", true);
     check(
         b"it\x92s a caf\xe9, \x93really\x94",
@@ -67,25 +67,25 @@ fn claims_that_cannot_be_are_not_believed() {
 }
 
 #[test]
-fn control_characters_are_taken_out() {
+fn control_characters_are_removed() {
     let decoded = decode(b"a\0b\x08c\x0bd\te\n\x7f\xc2\x92", None);
     assert_eq!(decoded.text, "abcd\te\n\u{2019}");
     assert!(decoded.control_characters);
-    let sound = decode("a\tb\r\n\u{a0}\u{e9}".as_bytes(), None);
-    assert!(!sound.control_characters);
-    assert!(matches!(sound.text, std::borrow::Cow::Borrowed(_)));
+    let valid = decode("a\tb\r\n\u{a0}\u{e9}".as_bytes(), None);
+    assert!(!valid.control_characters);
+    assert!(matches!(valid.text, std::borrow::Cow::Borrowed(_)));
 }
 
 #[test]
-fn what_was_converted_twice_is_restored() {
+fn double_encoded_text_is_restored() {
     let decoded = decode("it\u{e2}\u{80}\u{99}s a caf\u{c3}\u{a9}".as_bytes(), None);
     assert_eq!(decoded.text, "it\u{2019}s a caf\u{e9}");
-    // Without a trace of it, nobody knows.
+    // Without a control character there is no evidence of double encoding.
     assert_eq!(decode("\u{c3}\u{a9}".as_bytes(), None).text, "\u{c3}\u{a9}");
 }
 
 #[test]
-fn odd_ends_do_no_harm() {
+fn truncated_units_do_not_panic() {
     for bytes in [&b""[..], b"\0", b"\xff\xfe", b"\xff\xfe<", b"\0\0\xfe\xff\0", b"\xef\xbb\xbf", b"\0<\0"] {
         decode(bytes, None);
     }

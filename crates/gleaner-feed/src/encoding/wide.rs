@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
-/// Text in UTF-32, if that is what the first character looks like.
-pub(super) fn utf_32(bytes: &[u8]) -> Option<super::Found<'_>> {
+/// Decodes UTF-32, recognised by the first character.
+pub(super) fn utf_32(bytes: &[u8]) -> Option<super::Decoding<'_>> {
     let decode = match *bytes.first_chunk::<4>()? {
         [0, 0, 0xFE, 0xFF] => u32::from_be_bytes,
         [0xFF, 0xFE, 0, 0] => u32::from_le_bytes,
@@ -29,7 +29,7 @@ pub(super) fn utf_32(bytes: &[u8]) -> Option<super::Found<'_>> {
     Some((Cow::Owned(text), "UTF-32", errors))
 }
 
-/// UTF-16 that does not say so: every other byte of its first characters is zero.
+/// Recognises UTF-16 without a byte order mark: every other byte of the first two characters is zero.
 pub(super) fn utf_16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     match *bytes.first_chunk::<4>()? {
         [0, a, 0, b] if a != 0 && b != 0 => Some(UTF_16BE),

@@ -1,4 +1,4 @@
-//! JSON values that take whatever comes: what is not of their type is nothing.
+//! Lenient JSON values: a value of the wrong type is read as empty.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -8,52 +8,52 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::model::Shelf;
+use crate::model::StringPool;
 use crate::{Limits, Str};
 
-/// A string, or a number written as one; none, if it is blank or anything else.
+/// A string, or a number as a string; `None` if blank or of another type.
 #[derive(Debug, Default)]
-pub(super) struct Word(pub Option<String>);
+pub(super) struct LooseString(pub Option<String>);
 
-impl Word {
+impl LooseString {
     pub(super) fn number<T: std::str::FromStr>(&self) -> Option<T> {
         let text = self.0.as_deref()?;
         text.split('.').next()?.parse().ok()
     }
 }
 
-/// Holds texts to a length, and remembers if one was longer.
-pub(super) struct Cutter {
+/// Truncates texts to a limit, and remembers whether any was longer.
+pub(super) struct Truncator {
     pub limit: usize,
-    pub cut: Cell<bool>,
-    shelf: RefCell<Shelf>,
+    pub truncated: Cell<bool>,
+    strings: RefCell<StringPool>,
 }
 
-impl Cutter {
+impl Truncator {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, cut: Cell::new(false), shelf: RefCell::default() }
+        Self { limit, truncated: Cell::new(false), strings: RefCell::default() }
     }
 
-    /// Takes a word over as it is.
-    pub(super) fn keep(&self, word: Word) -> Option<Str> {
+    /// Converts without trimming.
+    pub(super) fn store(&self, word: LooseString) -> Option<Str> {
         let text = word.0?;
-        Some(match Shelf::is_short(text.len()) {
-            true => self.shelf.borrow_mut().keep(&text),
+        Some(match StringPool::is_short(text.len()) {
+            true => self.strings.borrow_mut().add(&text),
             false => text.into(),
         })
     }
 
-    pub(super) fn text(&self, word: Word) -> Option<Str> {
+    pub(super) fn text(&self, word: LooseString) -> Option<Str> {
         let mut text = word.0?;
         if text.len() > self.limit {
-            self.cut.set(true);
+            self.truncated.set(true);
             text.truncate(text.floor_char_boundary(self.limit));
         }
-        self.keep(Word(Some(text)))
+        self.store(LooseString(Some(text)))
     }
 }
 
-/// A list; empty, if it is anything else.
+/// A list; empty if the value is anything else.
 #[derive(Debug)]
 pub(super) struct List<T>(pub Vec<T>);
 
@@ -63,7 +63,7 @@ impl<T> Default for List<T> {
     }
 }
 
-/// An object; none, if it is anything else.
+/// An object; `None` if the value is anything else.
 #[derive(Debug)]
 pub(super) struct Object<T>(pub Option<T>);
 
@@ -73,9 +73,9 @@ impl<T> Default for Object<T> {
     }
 }
 
-struct Any<T>(PhantomData<T>);
+struct LooseVisitor<T>(PhantomData<T>);
 
-/// How a value comes about from each kind of JSON.
+/// How a value is built from each JSON type.
 trait Loose: Sized + Default {
     fn from_text(_: &str) -> Self {
         Self::default()
@@ -92,7 +92,7 @@ trait Loose: Sized + Default {
     }
 }
 
-impl Loose for Word {
+impl Loose for LooseString {
     fn from_text(text: &str) -> Self {
         let text = text.trim();
         Self((!text.is_empty()).then(|| text.to_owned()))
@@ -117,7 +117,7 @@ impl<T: for<'a> Deserialize<'a>> Loose for Object<T> {
     }
 }
 
-impl<'de, T: Loose> Visitor<'de> for Any<T> {
+impl<'de, T: Loose> Visitor<'de> for LooseVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,20 +157,20 @@ impl<'de, T: Loose> Visitor<'de> for Any<T> {
     }
 }
 
-impl<'de> Deserialize<'de> for Word {
+impl<'de> Deserialize<'de> for LooseString {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Any(PhantomData))
+        deserializer.deserialize_any(LooseVisitor(PhantomData))
     }
 }
 
 impl<'de, T: for<'a> Deserialize<'a>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Any(PhantomData))
+        deserializer.deserialize_any(LooseVisitor(PhantomData))
     }
 }
 
 impl<'de, T: for<'a> Deserialize<'a>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Any(PhantomData))
+        deserializer.deserialize_any(LooseVisitor(PhantomData))
     }
 }

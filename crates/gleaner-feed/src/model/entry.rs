@@ -1,4 +1,4 @@
-//! An entry and what hangs on it.
+//! Entries of a feed and their parts.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,70 +8,70 @@ use super::{Link, Rel, Str, Text};
 /// One entry of a feed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Entry {
-    /// The identifier: RSS's `guid`, Atom's `id`, what an RDF item is about.
+    /// The identifier: RSS's `guid`, Atom's `id`, or `rdf:about` of an RDF item.
     pub id: Option<Str>,
-    /// Whether the identifier may serve as the entry's address (RSS's `isPermaLink`, which defaults to true).
+    /// Whether the identifier may be used as the entry's URL (RSS's `isPermaLink`, which defaults to true).
     pub id_is_permalink: bool,
     /// The title, as written; [`Text::plain`] gives it without markup.
     pub title: Option<Text>,
-    /// The page of the entry; see also [`Entry::url`].
+    /// The entry's page; see also [`Entry::url`].
     pub link: Option<Str>,
-    /// All other links but enclosures and comments, in document order.
+    /// All other links except enclosures and comments, in document order.
     pub links: Vec<Link>,
-    /// When it was published.
+    /// When the entry was published.
     pub published: Option<i64>,
-    /// When it last changed.
+    /// When the entry last changed.
     pub updated: Option<i64>,
-    /// When it was created (Atom 0.3, Dublin Core).
+    /// When the entry was created (Atom 0.3, Dublin Core).
     pub created: Option<i64>,
-    /// Who wrote it, in document order.
+    /// The authors, in document order.
     pub authors: Vec<Person>,
-    /// Who else had a part in it.
+    /// The contributors.
     pub contributors: Vec<Person>,
-    /// What it is about.
+    /// The entry's categories.
     pub categories: Vec<Category>,
     /// The summary, or RSS's `description`.
     pub summary: Option<Text>,
-    /// The whole text.
+    /// The full content.
     pub content: Option<Content>,
-    /// Files that belong to it.
+    /// Attached files.
     pub enclosures: Vec<Enclosure>,
     /// Media RSS: contents and thumbnails, in document order.
     pub media: Vec<Media>,
     /// Podcast fields.
     pub itunes: Option<Box<Itunes>>,
-    /// The page with its comments.
+    /// The page with the comments.
     pub comments: Option<Str>,
-    /// The feed of its comments.
+    /// The feed of the comments.
     pub comments_feed: Option<Str>,
-    /// How many comments it has.
+    /// The number of comments.
     pub comment_count: Option<u32>,
-    /// The feed that it was taken from.
+    /// The feed that the entry was copied from.
     pub source: Option<Box<Source>>,
-    /// Where it is.
+    /// The location.
     pub place: Option<Box<Place>>,
-    /// Copyright.
+    /// The copyright notice.
     pub rights: Option<Text>,
-    /// Its language, where given by itself.
+    /// The entry's own language, if given.
     pub language: Option<Str>,
-    /// The base of relative links within its texts, where the document gives one (`xml:base`).
+    /// The base URL of relative links in its texts, if the document gives one (`xml:base`).
     pub base: Option<Str>,
 }
 
 impl Entry {
-    /// The address of the entry: its page, else its identifier where that is an address, else another form of it.
+    /// The entry's URL: its page, else its identifier if that is a URL, else another link.
     pub fn url(&self) -> Option<&str> {
         let id = self.id.as_deref().filter(|id| self.id_is_permalink && is_web_address(id));
         let other = || self.links.iter().find(|link| matches!(link.rel, Rel::Alternate | Rel::SelfLink));
         self.link.as_deref().or(id).or_else(|| other().map(|link| link.href.as_str()))
     }
 
-    /// The author to show: the first that has a name.
+    /// The author to display: the first one with a name.
     pub fn author(&self) -> Option<&str> {
         self.authors.iter().find_map(|person| person.name.as_deref())
     }
 
-    /// Whether nothing in it could be shown or told apart.
+    /// Whether it has nothing to display or to identify it by.
     pub(crate) fn is_blank(&self) -> bool {
         self.id.is_none()
             && self.title.is_none()
@@ -93,12 +93,12 @@ pub(crate) fn is_web_address(text: &str) -> bool {
     starts(b"http://") || starts(b"https://")
 }
 
-/// A person, or whoever signs as one.
+/// A person or organisation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Person {
     /// The name.
     pub name: Option<Str>,
-    /// The mail address.
+    /// The email address.
     pub email: Option<Str>,
     /// The home page.
     pub uri: Option<Str>,
@@ -113,108 +113,108 @@ impl Person {
 /// A category, tag or keyword.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Category {
-    /// The category itself.
+    /// The category's term.
     pub term: Str,
-    /// The scheme or domain it belongs to; shared, because a feed has few of them and names them all the time.
+    /// The scheme or domain; shared, because feeds repeat few of them often.
     pub scheme: Option<Arc<str>>,
-    /// A form of it for people.
+    /// The label to display.
     pub label: Option<Str>,
 }
 
-/// The whole text of an entry.
+/// The full content of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Content {
-    /// The text; empty where the content is elsewhere.
+    /// The text; empty if the content is external.
     pub text: Text,
-    /// Its media type, where it is neither text nor HTML.
+    /// The media type, if it is neither text nor HTML.
     pub mime: Option<Cow<'static, str>>,
-    /// Where the content is, if it is not here.
+    /// The URL of external content.
     pub src: Option<Str>,
 }
 
-/// A file that belongs to an entry.
+/// A file attached to an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Enclosure {
-    /// Its address.
+    /// The URL.
     pub url: Str,
-    /// Its media type.
+    /// The media type.
     pub mime: Option<Cow<'static, str>>,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub length: Option<u64>,
-    /// Its title.
+    /// The title.
     pub title: Option<Str>,
 }
 
-/// A picture, sound or film by Media RSS. Those of one `media:group` are forms of the same thing.
+/// An image, audio or video of Media RSS. Those with the same `group` are variants of one thing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Media {
-    /// The address of the file, if it is not only described.
+    /// The file's URL, if there is a file.
     pub url: Option<Str>,
-    /// Its media type.
+    /// The media type.
     pub mime: Option<Cow<'static, str>>,
     /// `image`, `audio`, `video`, `document` or `executable`.
     pub medium: Option<Cow<'static, str>>,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub length: Option<u64>,
-    /// Its duration in seconds.
+    /// The duration in seconds.
     pub duration: Option<u32>,
-    /// Its width in pixels.
+    /// The width in pixels.
     pub width: Option<u32>,
-    /// Its height in pixels.
+    /// The height in pixels.
     pub height: Option<u32>,
-    /// Its title.
+    /// The title.
     pub title: Option<Str>,
-    /// Its description.
+    /// The description.
     pub description: Option<Str>,
-    /// Pictures that stand for it, best first.
+    /// Thumbnail URLs, best first.
     pub thumbnails: Vec<Str>,
-    /// Which group of the entry it belongs to, counted from 1.
+    /// The `media:group` of the entry that it is in, counted from 1.
     pub group: Option<u32>,
 }
 
-/// What a podcast says of itself or of an episode.
+/// Podcast fields of a feed or an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Itunes {
     /// The duration in seconds.
     pub duration: Option<u32>,
-    /// The number of the episode.
+    /// The episode number.
     pub episode: Option<u32>,
-    /// The number of the season.
+    /// The season number.
     pub season: Option<u32>,
-    /// `full`, `trailer` or `bonus`; of a podcast `episodic` or `serial`.
+    /// `full`, `trailer` or `bonus`; for a podcast `episodic` or `serial`.
     pub kind: Option<Cow<'static, str>>,
-    /// The cover.
+    /// The URL of the cover image.
     pub image: Option<Str>,
-    /// Whether it is explicit.
+    /// Whether the content is explicit.
     pub explicit: Option<bool>,
     /// The subtitle.
     pub subtitle: Option<Str>,
-    /// The summary, where it is not the entry's own.
+    /// The summary, if it differs from the entry's own.
     pub summary: Option<Str>,
-    /// The transcript's address (`podcast:transcript`).
+    /// The transcript's URL (`podcast:transcript`).
     pub transcript: Option<Str>,
-    /// The chapters' address (`podcast:chapters`).
+    /// The chapters' URL (`podcast:chapters`).
     pub chapters: Option<Str>,
-    /// Where the podcast has moved.
+    /// The podcast's new feed URL.
     pub new_feed_url: Option<Str>,
-    /// Who owns the podcast.
+    /// The owner of the podcast.
     pub owner: Option<Person>,
 }
 
-/// The feed that an entry was taken from.
+/// The feed that an entry was copied from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Source {
-    /// Its identifier.
+    /// The identifier.
     pub id: Option<Str>,
-    /// Its title.
+    /// The title.
     pub title: Option<Str>,
-    /// Its address: of the feed for RSS, of the page for Atom.
+    /// The URL: of the feed for RSS, of the page for Atom.
     pub url: Option<Str>,
     /// When it last changed.
     pub updated: Option<i64>,
 }
 
-/// A point on earth.
+/// A geographic location.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Place {
     /// Degrees north.

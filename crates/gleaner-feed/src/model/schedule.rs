@@ -1,24 +1,24 @@
-//! How often a feed wants to be asked. What to make of it is the poller's business.
+//! Polling hints of a feed. What to do with them is up to the poller.
 
-/// The hints of a feed on when to come back.
+/// Hints on when to poll the feed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Schedule {
-    /// RSS's `ttl`: minutes for which the document may be kept.
+    /// RSS's `ttl`: minutes for which the document may be cached.
     pub ttl_minutes: Option<u32>,
-    /// RSS's `skipHours`: hours of the day, GMT, in which nothing changes.
+    /// RSS's `skipHours`: hours of the day (UTC) without updates.
     pub skip_hours: Hours,
-    /// RSS's `skipDays`: days on which nothing changes.
+    /// RSS's `skipDays`: days without updates.
     pub skip_days: Weekdays,
     /// `sy:updatePeriod`.
     pub period: Option<Period>,
-    /// `sy:updateFrequency`: how many times in a period it changes.
+    /// `sy:updateFrequency`: the number of updates per period.
     pub frequency: Option<u32>,
-    /// `sy:updateBase`: a time from which periods are counted.
+    /// `sy:updateBase`: the time from which periods are counted.
     pub base: Option<i64>,
 }
 
 impl Schedule {
-    /// Seconds between two changes by the syndication module; a lone frequency counts for a day.
+    /// Seconds between updates according to the syndication module; a frequency without a period is per day.
     pub fn update_interval(&self) -> Option<u32> {
         if self.period.is_none() && self.frequency.is_none() {
             return None;
@@ -28,7 +28,7 @@ impl Schedule {
     }
 }
 
-/// A period of the syndication module.
+/// An update period of the syndication module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Period {
     /// Every hour.
@@ -44,7 +44,7 @@ pub enum Period {
 }
 
 impl Period {
-    /// Its length in seconds.
+    /// The length in seconds.
     pub fn seconds(self) -> u32 {
         const DAY: u32 = 24 * 60 * 60;
         match self {
@@ -78,7 +78,7 @@ impl Hours {
         hour < 24 && self.0 >> hour & 1 == 1
     }
 
-    /// Whether no hour is.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -88,7 +88,7 @@ impl Hours {
         (0..24).filter(move |&hour| self.contains(hour))
     }
 
-    /// Adds an hour; 24 means 0, as in RSS 0.91. Anything else is no hour.
+    /// Adds an hour; 24 means 0, as in RSS 0.91. Other values are ignored.
     pub(crate) fn insert(&mut self, hour: u8) {
         if hour <= 24 {
             self.0 |= 1 << (hour % 24);
@@ -106,7 +106,7 @@ impl Weekdays {
         day < 7 && self.0 >> day & 1 == 1
     }
 
-    /// Whether no day is.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

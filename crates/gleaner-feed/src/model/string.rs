@@ -1,7 +1,7 @@
-//! Strings of a feed: short ones share memory, long ones have their own.
+//! The string type of feeds: short strings share memory, long ones have their own.
 //!
-//! A feed has thousands of short values. To allocate each would cost more time and memory than to read it, so they
-//! are put one after the other into blocks of a few kilobytes, and a value is a part of a block.
+//! A feed has thousands of short values. Allocating each would cost more time and memory than parsing it, so they
+//! are appended to blocks of a few kilobytes, and each value is a range of a block.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -10,19 +10,19 @@ use std::hash::{Hash, Hasher};
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes of a block of short values.
+/// Bytes of a block of short strings.
 const BLOCK: usize = 4096;
-/// What is longer than this has memory of its own.
+/// Longer strings have their own allocation.
 const SHORT: usize = 1024;
 
-/// Text shared by values, there as soon as the block is full or the feed read.
+/// The text of a block, set when the block is full or the feed is complete.
 type Block = Arc<OnceLock<Box<str>>>;
 
-/// A string of a feed; use it as a `&str`.
+/// A string of a feed; dereferences to `&str`.
 ///
-/// It takes two words and is cheap to clone. Short strings of a feed share blocks of at most 4 KB, and long ones of a
-/// document that had to be converted to UTF-8 share its text: who keeps a few of them for long and nothing else of the
-/// feed had better keep `String`s ([`Str::into_string`]).
+/// It takes two words and is cheap to clone. Short strings of a feed share blocks of at most 4 KB, and long ones
+/// share the text of a document that had to be decoded. To keep a few strings without the rest of the feed, convert
+/// them with [`Str::into_string`].
 #[derive(Clone, Default)]
 pub struct Str {
     block: Block,
@@ -31,12 +31,12 @@ pub struct Str {
 }
 
 impl Str {
-    /// The string.
+    /// The string as a slice.
     pub fn as_str(&self) -> &str {
         self.block.get().and_then(|text| text.get(self.range())).unwrap_or("")
     }
 
-    /// The string, owned. Long ones are moved, unless they were cloned; short ones are copied.
+    /// Converts to an owned string. Long strings are moved unless they were cloned; short ones are copied.
     pub fn into_string(self) -> String {
         match self.block.get() {
             Some(text) if self.range() == (0..text.len()) => match Arc::try_unwrap(self.block) {
@@ -47,14 +47,14 @@ impl Str {
         }
     }
 
-    /// A part of the string, which shares its memory; none, if the value stands elsewhere.
+    /// A part of the string that shares its memory; `None` if `value` is not a part of it.
     fn part(&self, value: &str) -> Option<Self> {
         let start = value.as_ptr().addr().checked_sub(self.as_str().as_ptr().addr())?;
         let end = start.checked_add(value.len())?;
         if end > self.len() {
             return None;
         }
-        let (start, end) = (self.start + place(start), self.start + place(end));
+        let (start, end) = (self.start + offset(start), self.start + offset(end));
         Some(Self { block: Arc::clone(&self.block), start, end })
     }
 
@@ -63,32 +63,32 @@ impl Str {
     }
 }
 
-/// A place in a text. No text of a feed comes near what can be counted; a longer one would be empty.
-fn place(at: usize) -> u32 {
+/// An offset in a text. Texts never reach 4 GB; an offset beyond that would make the string empty.
+fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(0)
 }
 
-/// Makes strings, short ones in blocks. What it made can be read by others when it is gone.
+/// Builds strings, placing short ones in shared blocks. Its strings can be read once it is dropped.
 #[derive(Default)]
-pub(crate) struct Shelf {
-    /// The text of the block that is not full yet.
+pub(crate) struct StringPool {
+    /// The text of the current, incomplete block.
     text: String,
     block: Block,
-    /// The text of a document that lasts as long as what is read from it. Long values that stand in it are not copied.
+    /// The text of a decoded document. Long values that are part of it are not copied.
     pub document: Option<Str>,
 }
 
-impl Shelf {
+impl StringPool {
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes.min(BLOCK)), block: Block::default(), document: None }
     }
 
-    /// Whether a value of so many bytes is put into a block.
+    /// Whether a value of this length is placed in a block.
     pub(crate) fn is_short(length: usize) -> bool {
         length <= SHORT
     }
 
-    pub(crate) fn keep(&mut self, value: &str) -> Str {
+    pub(crate) fn add(&mut self, value: &str) -> Str {
         if !Self::is_short(value.len()) {
             let shared = self.document.as_ref().and_then(|document| document.part(value));
             return shared.unwrap_or_else(|| value.into());
@@ -96,12 +96,12 @@ impl Shelf {
         if self.text.len() + value.len() > BLOCK {
             self.finish_block();
         }
-        let start = place(self.text.len());
+        let start = offset(self.text.len());
         self.text.push_str(value);
-        Str { block: Arc::clone(&self.block), start, end: place(self.text.len()) }
+        Str { block: Arc::clone(&self.block), start, end: offset(self.text.len()) }
     }
 
-    /// A string of which the block may not be full yet.
+    /// Reads a string whose block may still be incomplete.
     pub(crate) fn read<'s>(&'s self, value: &'s Str) -> &'s str {
         match Arc::ptr_eq(&value.block, &self.block) {
             true => self.text.get(value.range()).unwrap_or(""),
@@ -111,13 +111,13 @@ impl Shelf {
 
     fn finish_block(&mut self) {
         let block = std::mem::take(&mut self.block);
-        // It can not be there already: every block is finished once.
+        // It cannot be set already: every block is finished once.
         let _ = block.set(self.text.as_str().into());
         self.text.clear();
     }
 }
 
-impl Drop for Shelf {
+impl Drop for StringPool {
     fn drop(&mut self) {
         let text = std::mem::take(&mut self.text);
         let _ = self.block.set(text.into_boxed_str());
@@ -146,7 +146,7 @@ impl Borrow<str> for Str {
 
 impl From<Box<str>> for Str {
     fn from(string: Box<str>) -> Self {
-        let end = place(string.len());
+        let end = offset(string.len());
         Self { block: Arc::new(OnceLock::from(string)), start: 0, end }
     }
 }
@@ -242,10 +242,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_outlive_their_shelf() {
-        let mut shelf = Shelf::with_capacity(100);
+    fn strings_outlive_their_pool() {
+        let mut shelf = StringPool::with_capacity(100);
         let values: Vec<String> = (0..3000).map(|index| "\u{e9}".repeat(index)).collect();
-        let kept: Vec<Str> = values.iter().map(|value| shelf.keep(value)).collect();
+        let kept: Vec<Str> = values.iter().map(|value| shelf.add(value)).collect();
         assert!(values.iter().zip(&kept).all(|(value, kept)| shelf.read(kept) == value));
         drop(shelf);
         assert!(values.iter().zip(&kept).all(|(value, kept)| kept == value.as_str()));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn it_takes_two_words() {
+    fn a_string_takes_two_words() {
         assert_eq!(size_of::<Option<Str>>(), 16);
     }
 
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_come_out_as_they_went_in() {
+    fn strings_round_trip() {
         let long = Str::from("a".repeat(2000));
         assert_eq!(long.clone().into_string(), long);
         assert_eq!(long.into_string().len(), 2000);

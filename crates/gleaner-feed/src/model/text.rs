@@ -1,4 +1,4 @@
-//! A text and how it is to be read.
+//! Texts with their type.
 
 use super::Str;
 use crate::html;
@@ -6,14 +6,14 @@ use crate::html;
 /// A text of a feed: a title, a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text {
-    /// The text as the feed has it, the XML's own escapes undone. HTML is neither cleaned nor rewritten.
+    /// The text as the feed has it, with XML escapes decoded. HTML is neither sanitised nor rewritten.
     pub value: Str,
-    /// What the value is written in.
+    /// The type of the value.
     pub kind: TextKind,
 }
 
 impl Text {
-    /// The text without markup: tags gone, references decoded, white space collapsed.
+    /// Converts to plain text: tags removed, references decoded, white space collapsed.
     pub fn plain(&self) -> String {
         match self.kind {
             TextKind::Plain => html::collapse(&self.value),
@@ -21,20 +21,20 @@ impl Text {
         }
     }
 
-    /// Whether there is nothing but white space.
+    /// Whether there is only white space.
     pub fn is_blank(&self) -> bool {
         self.value.trim().is_empty()
     }
 }
 
-/// What a text is written in.
+/// The type of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextKind {
-    /// Plain text: a `<` is a `<`.
+    /// Plain text: a `<` is literal.
     #[default]
     Plain,
     /// HTML, well-formed or not.
     Html,
-    /// HTML that stood in the document as markup.
+    /// HTML that was inline markup in the document.
     Xhtml,
 }

@@ -1,7 +1,7 @@
-//! The inside of one field, from its start tag to its end, wherever that may be.
+//! Reads the content of one field, from its start tag to its end.
 //!
-//! A field ends at its end tag. It also ends, as far as one can tell, where that is missing or misspelt: at the
-//! end tag of what surrounds it, and at the start of an element that no text contains.
+//! A field ends at its end tag. If that is missing or misspelt, it ends at the end tag of the enclosing element, or
+//! at the start of an element that cannot be inside text.
 
 use std::borrow::Cow;
 
@@ -13,45 +13,45 @@ use crate::xml::token::{Tag, Token};
 
 /// What a field may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Inside {
-    /// Text only: tags are dropped.
+pub(super) enum ContentModel {
+    /// Text; tags are dropped.
     Text,
-    /// Text, which is sometimes written as markup without escapes.
+    /// Text, sometimes as unescaped markup.
     Any,
-    /// Markup: the text stays escaped, as it is part of it.
+    /// Markup; text stays escaped, because it is part of it.
     Xhtml,
 }
 
-/// The inside of a field.
+/// The content of a field.
 #[derive(Debug)]
 pub(super) struct Captured<'a> {
     pub value: Cow<'a, str>,
-    /// Whether the value is the document's own markup rather than escaped text.
+    /// Whether the value is inline markup rather than escaped text.
     pub markup: bool,
 }
 
-/// How a capture goes on after a tag.
+/// How to continue after a tag.
 enum Next {
     On,
     Done,
-    /// Done, and the tag belongs to what comes next.
+    /// Done, and the tag belongs to the next element.
     DoneBefore,
-    /// Markup where text was expected: read it again as such.
+    /// Markup where text was expected: read it again as markup.
     Again,
 }
 
-/// What is open within a field.
+/// Open elements inside a field.
 #[derive(Default)]
 struct Depth {
-    /// Elements of HTML that may have an inside.
+    /// HTML elements that are not void.
     html: u32,
-    /// Elements of the field's own name.
+    /// Elements with the field's own name.
     same: u32,
-    /// Elements that are neither HTML nor a feed's.
+    /// Elements that are neither HTML nor feed elements.
     foreign: u32,
 }
 
-/// Pieces of a value, joined only if there are several.
+/// Parts of a value, joined only if there is more than one.
 struct Pieces<'a>(Option<Cow<'a, str>>);
 
 impl<'a> Pieces<'a> {
@@ -75,7 +75,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Appends a piece; the room for more of them grows in smaller steps than that of a string would.
+/// Appends a piece, growing the buffer in smaller steps than `String` would.
 fn append(joined: &mut String, piece: &str) {
     if joined.capacity() - joined.len() < piece.len() {
         joined.reserve_exact(piece.len().max(64 + joined.len() / 4));
@@ -83,20 +83,20 @@ fn append(joined: &mut String, piece: &str) {
     joined.push_str(piece);
 }
 
-/// A capture under way.
+/// The state of a capture.
 struct Capture<'a, 't> {
     tag: &'t Tag<'a>,
-    inside: Inside,
-    /// Whether the inside is read as markup.
+    content: ContentModel,
+    /// Whether the content is read as markup.
     markup: bool,
     depth: Depth,
     pieces: Pieces<'a>,
-    /// In markup, what lies between here and the current token is taken as it stands.
+    /// In markup, the text from here to the current token is copied verbatim.
     since: usize,
 }
 
 impl<'a> Capture<'a, '_> {
-    /// Takes the markup up to a position.
+    /// Copies the markup up to a position.
     fn take_to(&mut self, source: &'a str, end: usize, decoder: &mut Decoder<'a>) {
         if self.markup {
             self.pieces.push(Cow::Borrowed(&source[self.since.min(end)..end]), decoder);
@@ -106,50 +106,50 @@ impl<'a> Capture<'a, '_> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the inside of the element that `tag` opened, and its end tag.
-    pub(super) fn capture(&mut self, tag: &Tag<'a>, inside: Inside) -> Captured<'a> {
+    /// Reads the content of the element that `tag` opened, and its end tag.
+    pub(super) fn capture(&mut self, tag: &Tag<'a>, content: ContentModel) -> Captured<'a> {
         if tag.self_closing {
-            return Captured { value: Cow::Borrowed(""), markup: inside == Inside::Xhtml };
+            return Captured { value: Cow::Borrowed(""), markup: content == ContentModel::Xhtml };
         }
         let start = self.tokens.position();
         self.tokens.inside = tag.name;
-        let mut markup = inside == Inside::Xhtml;
+        let mut markup = content == ContentModel::Xhtml;
         let value = match markup {
-            true => self.capture_pieces(tag, inside, true, None),
-            false => self.capture_text(tag, inside),
+            true => self.capture_pieces(tag, content, true, None),
+            false => self.capture_text(tag, content),
         };
         let value = value.unwrap_or_else(|| {
             self.tokens.seek(start);
             markup = true;
-            self.capture_pieces(tag, inside, true, None).unwrap_or_default()
+            self.capture_pieces(tag, content, true, None).unwrap_or_default()
         });
         self.tokens.inside = "";
         Captured { value, markup }
     }
 
-    /// The value of a field that is not known to be markup. Nearly always it is a single text or section, then the
-    /// field's own end tag.
-    fn capture_text(&mut self, tag: &Tag<'a>, inside: Inside) -> Option<Cow<'a, str>> {
+    /// Reads a field not declared as markup. Nearly always that is one text or CDATA section followed by the end
+    /// tag.
+    fn capture_text(&mut self, tag: &Tag<'a>, content: ContentModel) -> Option<Cow<'a, str>> {
         match self.tokens.next() {
             Token::Text(text) if self.tokens.take_end(tag.name) => {
                 Some(unescape(text.trim(), &mut self.decoder))
             }
             Token::CData(text, false) if self.tokens.take_end(tag.name) => Some(Cow::Borrowed(text.trim())),
-            first => self.capture_pieces(tag, inside, false, Some(first)),
+            first => self.capture_pieces(tag, content, false, Some(first)),
         }
     }
 
-    /// The value; nothing, if it turns out to be markup and was not read as such.
+    /// Returns the value, or `None` if it turns out to be markup and was not read as markup.
     fn capture_pieces(
         &mut self,
         tag: &Tag<'a>,
-        inside: Inside,
+        content: ContentModel,
         markup: bool,
         mut first: Option<Token<'a>>,
     ) -> Option<Cow<'a, str>> {
         let since = self.tokens.position();
         let mut capture =
-            Capture { tag, inside, markup, depth: Depth::default(), pieces: Pieces(None), since };
+            Capture { tag, content, markup, depth: Depth::default(), pieces: Pieces(None), since };
         loop {
             let before = self.tokens.position();
             let token = first.take().unwrap_or_else(|| self.tokens.next());
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes in a token that began at `before`.
+    /// Handles a token that started at `before`.
     fn capture_token(&mut self, capture: &mut Capture<'a, '_>, token: Token<'a>, before: usize) -> Next {
         match token {
             Token::Text(text) => {
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
             Token::CData(text, nested) => {
                 capture.take_to(self.tokens.source(), before, &mut self.decoder);
                 capture.since = self.tokens.position();
-                capture.pieces.push(section(text, nested, capture.inside), &mut self.decoder);
+                capture.pieces.push(section(text, nested, capture.content), &mut self.decoder);
                 Next::On
             }
             Token::Start(inner) => {
@@ -206,20 +206,20 @@ impl<'a> Reader<'a> {
     fn inner_start(&mut self, capture: &mut Capture<'a, '_>, inner: &Tag<'a>) -> Next {
         let (namespace, local) = self.names.split_inner(inner.name);
         let element = Element::of(namespace, local);
-        let Capture { tag, inside, depth, .. } = capture;
+        let Capture { tag, content, depth, .. } = capture;
         let nested = depth.html + depth.foreign > 0;
         let inline = match element {
             Element::Unknown | Element::Body | Element::Rdf | Element::Rss | Element::Feed => true,
             Element::Item | Element::Channel => false,
-            // Declared markup is whole, as a rule; pictures in it may have metadata of their own.
-            _ if *inside == Inside::Xhtml && nested => true,
-            Element::Link if *inside == Inside::Any && is_stylesheet(inner) => true,
-            _ => element.is_html_too() && depth.html > 0 && *inside != Inside::Text,
+            // Declared markup is usually complete; images in it may have metadata of their own.
+            _ if *content == ContentModel::Xhtml && nested => true,
+            Element::Link if *content == ContentModel::Any && is_stylesheet(inner) => true,
+            _ => element.is_html_too() && depth.html > 0 && *content != ContentModel::Text,
         };
         if !inline {
             return Next::DoneBefore;
         }
-        if *inside == Inside::Any && !capture.markup {
+        if *content == ContentModel::Any && !capture.markup {
             return Next::Again;
         }
         if !inner.self_closing {
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         }
         let (namespace, local) = self.names.split_inner(name);
         let element = Element::of(namespace, local);
-        // Metadata of pictures is RDF, as the feed around may be.
+        // Image metadata is RDF, as the enclosing feed may be.
         let own = element == Element::Rdf && depth.foreign > 0;
         if element.is_structure() && !own && self.is_open(element) {
             return Next::DoneBefore;
@@ -254,14 +254,14 @@ impl<'a> Reader<'a> {
         } else if depth.foreign > 0 {
             depth.foreign -= 1;
         } else {
-            // No such element is open: it is this one's end tag, misspelt.
+            // No such element is open: it is a misspelt end tag of this element.
             self.repairs.bad_nesting = true;
             return Next::Done;
         }
         Next::On
     }
 
-    /// Takes the prefix off a tag of HTML within markup; HTML has none.
+    /// Removes the prefix from an HTML tag in markup, since HTML has no prefixes.
     fn unprefix(&mut self, capture: &mut Capture<'a, '_>, at: usize, name: &str, open: &'static str) {
         if !capture.markup || !name.contains(':') {
             return;
@@ -282,14 +282,14 @@ fn is_stylesheet(tag: &Tag<'_>) -> bool {
     memchr::memmem::find(tag.attributes.as_bytes(), b"stylesheet").is_some()
 }
 
-/// A CDATA section: text as it is, but escaped where it becomes part of declared markup.
-fn section(text: &str, nested: bool, inside: Inside) -> Cow<'_, str> {
+/// A CDATA section: verbatim text, but escaped where it becomes part of declared markup.
+fn section(text: &str, nested: bool, content: ContentModel) -> Cow<'_, str> {
     let text = match nested {
         true => Cow::Owned(text.replace("<![CDATA[", "").replace("]]>", "")),
         false => Cow::Borrowed(text),
     };
-    match inside {
-        Inside::Xhtml => Cow::Owned(escape(&text)),
+    match content {
+        ContentModel::Xhtml => Cow::Owned(escape(&text)),
         _ => text,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::values::Assumed;
+use super::values::DefaultType;
 use super::{Context, Reader, Role, Slot};
 use crate::Limits;
 use crate::model::{Category, Content, Entry, Media, Place, Str, Text, TextKind};
@@ -16,25 +16,25 @@ impl<'a> Reader<'a> {
         (self.groups, self.group, self.latitude) = (0, None, None);
         if !tag.attributes.is_empty() {
             let [about, language] = self.attributes(tag, ["about", "lang"]);
-            self.entry.id = self.keep_some(about);
-            self.entry.language = self.keep_some(language);
+            self.entry.id = self.store_optional(about);
+            self.entry.language = self.store_optional(language);
         }
     }
 
     pub(super) fn entry_field(&mut self, tag: &Tag<'a>, element: Element) -> Option<Context> {
         match element {
             Element::Title => {
-                let title = self.text(tag, Assumed::Guess);
+                let title = self.text(tag, DefaultType::Guess);
                 if title.is_some() && self.admits(Slot::Title, self.entry.title.is_some(), false) {
                     self.entry.title = title;
                 }
             }
             Element::Link => self.link(tag),
             Element::Guid | Element::Id => self.entry_id(tag),
-            Element::Description => self.entry_summary(tag, Assumed::Html),
-            Element::Summary | Element::Subtitle => self.entry_summary(tag, Assumed::Guess),
-            Element::Encoded => self.entry_content(tag, Assumed::Html),
-            Element::Content | Element::Body => self.entry_content(tag, Assumed::Guess),
+            Element::Description => self.entry_summary(tag, DefaultType::Html),
+            Element::Summary | Element::Subtitle => self.entry_summary(tag, DefaultType::Guess),
+            Element::Encoded => self.entry_content(tag, DefaultType::Html),
+            Element::Content | Element::Body => self.entry_content(tag, DefaultType::Guess),
             Element::Published | Element::Updated | Element::Created | Element::Date => {
                 self.entry_date(tag, element)
             }
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
             Element::Keywords => self.keywords(tag),
             Element::Enclosure => self.enclosure(tag),
             Element::Source => return self.source(tag),
-            Element::Rights => self.entry.rights = self.text(tag, Assumed::Guess),
+            Element::Rights => self.entry.rights = self.text(tag, DefaultType::Guess),
             Element::Language => self.entry.language = self.string(tag),
             Element::Image => return self.image(tag),
             Element::Unknown => return Some(Context::Entry),
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
                     self.entry.published = Some(date);
                 }
             }
-            // Dublin Core does not say what happened on the date; mostly it is the publication.
+            // Dublin Core does not say what the date means; mostly it is the publication date.
             Element::Date => {
                 if self.entry.published.is_none() {
                     self.weak[1] |= Slot::Published as u8;
@@ -121,9 +121,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A summary. Where there are two, the second one is the content.
-    fn entry_summary(&mut self, tag: &Tag<'a>, assumed: Assumed) {
-        let Some(text) = self.text(tag, assumed) else { return };
+    /// A summary. A second one is taken as the content.
+    fn entry_summary(&mut self, tag: &Tag<'a>, default_type: DefaultType) {
+        let Some(text) = self.text(tag, default_type) else { return };
         if self.admits(Slot::Summary, self.entry.summary.is_some(), false) {
             self.entry.summary = Some(text);
         } else if self.unknown == 0 && self.entry.content.is_none() {
@@ -131,11 +131,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn entry_content(&mut self, tag: &Tag<'a>, assumed: Assumed) {
+    fn entry_content(&mut self, tag: &Tag<'a>, default_type: DefaultType) {
         if self.entry.base.is_none() {
-            self.entry.base = self.bases.last().map(|base| self.shelf.keep(base.as_str()));
+            self.entry.base = self.bases.last().map(|base| self.strings.add(base.as_str()));
         }
-        let content = self.content(tag, assumed);
+        let content = self.content(tag, default_type);
         if content.is_some() && self.admits(Slot::Content, self.entry.content.is_some(), false) {
             self.entry.content = content;
         }
@@ -147,11 +147,11 @@ impl<'a> Reader<'a> {
             true => Default::default(),
             false => self.attributes(tag, ["term", "scheme", "domain", "label", "text"]),
         };
-        let term = self.keep_some(term.or(podcast.filter(|_| element == Element::ItunesCategory)));
+        let term = self.store_optional(term.or(podcast.filter(|_| element == Element::ItunesCategory)));
         let scheme = scheme.or(domain).and_then(|scheme| self.shared_scheme(&scheme));
-        let label = self.keep_some(label);
+        let label = self.store_optional(label);
         let text = match element {
-            // Categories of podcasts contain their parts.
+            // Podcast categories contain subcategories.
             Element::ItunesCategory => None,
             _ => self.string(tag),
         };
@@ -160,12 +160,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Categories in one line.
+    /// Comma-separated categories.
     pub(super) fn keywords(&mut self, tag: &Tag<'a>) {
         let line = self.word(tag);
         let words = self.limited(&line).split(',').map(str::trim).filter(|word| !word.is_empty());
         for word in words.take(Limits::LIST) {
-            let term = self.shelf.keep(word);
+            let term = self.strings.add(word);
             self.push_category(Category { term, scheme: None, label: None });
         }
     }
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
         self.scheme.clone()
     }
 
-    /// Completes the entry that was read and adds it to the feed; `cut`, if the document ended in it.
+    /// Completes the current entry and adds it to the feed; `cut` if the document ended inside it.
     pub(super) fn finish_entry(&mut self, cut: bool) {
         let mut entry = take_tight(&mut self.entry);
         if entry.summary.is_none() {
@@ -208,7 +208,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Makes room for as many entries as the document will have, if they go on as they began.
+    /// Reserves memory for as many entries as the document is likely to have, extrapolating from the entries so
+    /// far.
     fn reserve_entry(&mut self) {
         let entries = &mut self.feed.entries;
         if entries.len() == entries.capacity() {
@@ -220,7 +221,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A picture of the entry: an address, or an element with one inside.
+    /// An image of the entry: a URL, or an element that contains one.
     fn image(&mut self, tag: &Tag<'a>) -> Option<Context> {
         if self.holds_elements(tag) {
             return Some(Context::Image);
@@ -237,7 +238,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Takes an entry out with lists that have no room to spare, and leaves their room to the next one.
+/// Moves the entry out with exactly sized lists, and leaves its spare capacity to the next entry.
 fn take_tight(entry: &mut Entry) -> Entry {
     fn tighten<T>(list: &mut Vec<T>) -> Vec<T> {
         let mut roomy = std::mem::take(list);
@@ -259,7 +260,7 @@ fn degrees(value: &str, most: f64) -> Option<f64> {
     value.trim().parse().ok().filter(|degrees: &f64| degrees.abs() <= most)
 }
 
-/// A point as GeoRSS has it: latitude, then longitude.
+/// A point in GeoRSS notation: latitude, then longitude.
 fn place_of(value: &str) -> Option<Place> {
     let mut parts = value.split(|c: char| c.is_whitespace() || c == ',').filter(|part| !part.is_empty());
     let latitude = degrees(parts.next()?, 90.0)?;

@@ -1,8 +1,8 @@
-//! The fields of a feed, and what feeds and entries share of a podcast.
+//! The fields of a feed, and the podcast fields of feeds and entries.
 
 use std::borrow::Cow;
 
-use super::values::Assumed;
+use super::values::DefaultType;
 use super::{Context, Reader, Role, Slot};
 use crate::date;
 use crate::model::{Format, Itunes, Period, Str};
@@ -10,7 +10,7 @@ use crate::xml::attributes::Attributes;
 use crate::xml::names::Element;
 use crate::xml::token::Tag;
 
-/// A value of a podcast or an episode.
+/// A podcast field.
 pub(super) enum ItunesValue {
     Duration(u32),
     Episode(u32),
@@ -44,7 +44,7 @@ impl ItunesValue {
 }
 
 impl<'a> Reader<'a> {
-    /// Takes in what the root element says.
+    /// Reads the attributes of the root element.
     pub(super) fn begin_feed(&mut self, tag: &Tag<'a>, element: Element) {
         let version = match element {
             Element::Rss | Element::Feed => self.attribute(tag, "version"),
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
             }
             _ => {}
         }
-        self.feed.version = self.keep_some(version).or(self.feed.version.take());
+        self.feed.version = self.store_optional(version).or(self.feed.version.take());
         if element == Element::Channel {
             self.feed.id = self.attribute_string(tag, "about");
         }
@@ -71,15 +71,16 @@ impl<'a> Reader<'a> {
     pub(super) fn feed_field(&mut self, tag: &Tag<'a>, element: Element) -> Option<Context> {
         match element {
             Element::Title => {
-                let title = self.text(tag, Assumed::Guess);
+                let title = self.text(tag, DefaultType::Guess);
                 if title.is_some() && self.admits(Slot::Title, self.feed.title.is_some(), false) {
                     self.feed.title = title;
                 }
             }
             Element::Link => self.link(tag),
             Element::Description | Element::Subtitle | Element::Summary => {
-                let assumed = if element == Element::Description { Assumed::Html } else { Assumed::Guess };
-                let text = self.text(tag, assumed);
+                let default_type =
+                    if element == Element::Description { DefaultType::Html } else { DefaultType::Guess };
+                let text = self.text(tag, default_type);
                 if text.is_some() && self.admits(Slot::Summary, self.feed.description.is_some(), false) {
                     self.feed.description = text;
                 }
@@ -99,7 +100,7 @@ impl<'a> Reader<'a> {
                 self.category(tag, element);
                 return Some(Context::Feed);
             }
-            Element::Rights => self.feed.rights = self.text(tag, Assumed::Guess),
+            Element::Rights => self.feed.rights = self.text(tag, DefaultType::Guess),
             Element::Generator => self.feed.generator = self.string(tag),
             Element::Icon => self.feed.icon = self.address_text(tag),
             Element::Logo => self.feed.image = self.address_text(tag),
@@ -142,17 +143,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A podcast's value; elements of no use here are read over.
+    /// Reads a podcast field; other podcast elements are skipped.
     pub(super) fn itunes_value(&mut self, tag: &Tag<'a>, element: Element) -> Option<ItunesValue> {
         Some(match element {
             Element::ItunesDuration => ItunesValue::Duration(date::duration(&self.word(tag))?),
             Element::ItunesEpisode => ItunesValue::Episode(self.number(tag)?),
             Element::ItunesSeason => ItunesValue::Season(self.number(tag)?),
-            Element::ItunesKind => ItunesValue::Kind(self.usual_word(tag)?),
+            Element::ItunesKind => ItunesValue::Kind(self.common_value(tag)?),
             Element::ItunesImage => ItunesValue::Image(self.address_in(tag, &["href", "url"])?),
             Element::ItunesExplicit => ItunesValue::Explicit(explicit(&self.word(tag))?),
-            Element::ItunesSubtitle => ItunesValue::Subtitle(self.text(tag, Assumed::Guess)?.value),
-            Element::ItunesSummary => ItunesValue::Summary(self.text(tag, Assumed::Guess)?.value),
+            Element::ItunesSubtitle => ItunesValue::Subtitle(self.text(tag, DefaultType::Guess)?.value),
+            Element::ItunesSummary => ItunesValue::Summary(self.text(tag, DefaultType::Guess)?.value),
             Element::ItunesNewFeed => ItunesValue::NewFeedUrl(self.address_text(tag)?),
             Element::Transcript => ItunesValue::Transcript(self.address_in(tag, &["url"])?),
             Element::Chapters => ItunesValue::Chapters(self.address_in(tag, &["url"])?),
@@ -172,7 +173,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A part of an `image` element.
+    /// A child of an `image` element.
     pub(super) fn image_field(&mut self, tag: &Tag<'a>, element: Element) -> Option<Context> {
         match element {
             Element::Url => {

@@ -1,4 +1,4 @@
-//! Links, enclosures, and the feed that an entry was taken from.
+//! Links, enclosures, and the `source` of an entry.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use crate::resolve;
 use crate::xml::names::Element;
 use crate::xml::token::{Tag, Token};
 
-/// What a link element says in its attributes.
+/// The attributes of a link element.
 #[derive(Default)]
-struct Attributed<'a> {
+struct LinkAttributes<'a> {
     href: Option<Cow<'a, str>>,
     rel: Option<Cow<'a, str>>,
     mime: Option<Cow<'a, str>>,
@@ -23,25 +23,26 @@ struct Attributed<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// An address, absolute if the element stands under an `xml:base`; else that is settled at the end.
+    /// A URL, made absolute if the element is inside an `xml:base`; otherwise it is resolved when the feed is
+    /// complete.
     pub(super) fn address(&mut self, value: Cow<'_, str>) -> Option<Str> {
         let value = resolve::clean(value);
         let link = value.trim();
         if let Some(base) = self.bases.last().filter(|_| !link.is_empty() && !resolve::is_absolute(link))
             && let Ok(joined) = base.join(link)
         {
-            return Some(self.shelf.keep(joined.as_str()));
+            return Some(self.strings.add(joined.as_str()));
         }
-        self.keep(value)
+        self.store(value)
     }
 
-    /// The address that an element has as its text.
+    /// The URL in an element's text.
     pub(super) fn address_text(&mut self, tag: &Tag<'a>) -> Option<Str> {
         let value = self.word(tag);
         self.address(value)
     }
 
-    /// The address that an element has in one of its attributes, or else as its text.
+    /// The URL in one of an element's attributes, or else in its text.
     pub(super) fn address_in(&mut self, tag: &Tag<'a>, names: &[&str]) -> Option<Str> {
         let found = match tag.attributes.is_empty() {
             true => None,
@@ -51,31 +52,31 @@ impl<'a> Reader<'a> {
         self.address(found.unwrap_or(text))
     }
 
-    fn link_attributes(&mut self, tag: &Tag<'a>) -> Attributed<'a> {
+    fn link_attributes(&mut self, tag: &Tag<'a>) -> LinkAttributes<'a> {
         if tag.attributes.is_empty() {
-            return Attributed::default();
+            return LinkAttributes::default();
         }
         let names = ["href", "url", "uri", "resource", "rel", "type", "title", "hreflang", "length", "count"];
         let [href, url, uri, resource, rel, mime, title, hreflang, length, count] =
             self.attributes(tag, names);
         let href = href.or(url).or(uri).or(resource);
-        Attributed { href, rel, mime, title, hreflang, length, count }
+        LinkAttributes { href, rel, mime, title, hreflang, length, count }
     }
 
     /// A `link` element of any format.
     pub(super) fn link(&mut self, tag: &Tag<'a>) {
-        let Attributed { href, rel, mime, title, hreflang, length, count } = self.link_attributes(tag);
+        let LinkAttributes { href, rel, mime, title, hreflang, length, count } = self.link_attributes(tag);
         let text = self.word(tag);
         let Some(href) = self.address(href.unwrap_or(text)) else { return };
         let mime = self.media_type(mime);
-        let title = self.keep_some(title);
+        let title = self.store_optional(title);
         let rel = rel.as_deref();
         if self.context == Context::Entry && rel.is_some_and(|rel| rel.eq_ignore_ascii_case("enclosure")) {
             let length = length.and_then(|length| number(&length));
             self.push_enclosure(Enclosure { url: href, mime, length, title });
             return;
         }
-        let hreflang = self.keep_some(hreflang);
+        let hreflang = self.store_optional(hreflang);
         let rel = rel.map(Rel::from_attribute).unwrap_or_default();
         let link = Link { href, rel, mime, title, hreflang };
         match self.context {
@@ -109,7 +110,7 @@ impl<'a> Reader<'a> {
             true => (&mut self.entry.link, &mut self.entry.links),
             false => (&mut self.feed.link, &mut self.feed.links),
         };
-        // A later page corrects an earlier one.
+        // A later page link replaces an earlier one.
         let other = match link.is_page() {
             true => {
                 let former = page.replace(link.href).filter(|_| !was_weak);
@@ -124,10 +125,10 @@ impl<'a> Reader<'a> {
 
     /// An `enclosure` element.
     pub(super) fn enclosure(&mut self, tag: &Tag<'a>) {
-        let Attributed { href, mime, title, length, .. } = self.link_attributes(tag);
+        let LinkAttributes { href, mime, title, length, .. } = self.link_attributes(tag);
         let text = self.word(tag);
         let Some(url) = self.address(href.unwrap_or(text)) else { return };
-        let (mime, title) = (self.media_type(mime), self.keep_some(title));
+        let (mime, title) = (self.media_type(mime), self.store_optional(title));
         self.push_enclosure(Enclosure {
             url,
             mime,
@@ -142,7 +143,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the element's first content is another element.
+    /// Whether the element's first child is an element.
     pub(super) fn holds_elements(&mut self, tag: &Tag<'a>) -> bool {
         if tag.self_closing {
             return false;
@@ -162,7 +163,7 @@ impl<'a> Reader<'a> {
         holds
     }
 
-    /// RSS's `source` is a title with an address, Atom's a feed in small.
+    /// RSS's `source` is a title with a URL; Atom's contains feed metadata.
     pub(super) fn source(&mut self, tag: &Tag<'a>) -> Option<Context> {
         self.source.url = self.attribute(tag, "url").and_then(|url| self.address(url));
         if self.holds_elements(tag) {

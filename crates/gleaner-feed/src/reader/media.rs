@@ -1,4 +1,4 @@
-//! Media RSS: groups, contents, thumbnails and what is said of them.
+//! Media RSS: groups, contents, thumbnails and their descriptions.
 
 use super::values::number;
 use super::{Context, Reader};
@@ -8,7 +8,7 @@ use crate::xml::names::Element;
 use crate::xml::token::Tag;
 
 impl<'a> Reader<'a> {
-    /// An element of Media RSS at an entry, in a group or in a content.
+    /// A Media RSS element in an entry, a group or a content.
     pub(super) fn media_field(&mut self, tag: &Tag<'a>, element: Element) -> Option<Context> {
         match element {
             Element::MediaGroup => {
@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
                 }
             }
             Element::MediaDescription => {
-                let description = self.text(tag, super::values::Assumed::Html).map(|text| text.value);
+                let description = self.text(tag, super::values::DefaultType::Html).map(|text| text.value);
                 if let Some(media) = self.media() {
                     media.description = media.description.take().or(description);
                 }
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         };
         let room = self.entry.media.len() < Limits::LIST;
         match self.entry.media.last_mut() {
-            // A group's title and thumbnail may come before its content.
+            // A group's title and thumbnail may precede its content.
             Some(last) if group.is_some() && last.group == group && last.url.is_none() => {
                 let Media { title, description, thumbnails, .. } = std::mem::replace(last, media);
                 (last.title, last.description, last.thumbnails) = (title, description, thumbnails);
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The medium that a title or thumbnail is about: the last one of the same group, or a new one.
+    /// The medium that a title or thumbnail belongs to: the last one of the same group, or a new one.
     fn media(&mut self) -> Option<&mut Media> {
         let group = self.group;
         if self.entry.media.last().is_none_or(|last| last.group != group) {

@@ -1,10 +1,10 @@
-//! People: elements with a name inside, or a line of text with anything in it.
+//! People: elements with a `name` child, or a line of free text.
 
 use std::borrow::Cow;
 
 use super::{Context, Reader, Role};
 use crate::Limits;
-use crate::model::{Person, Shelf, Str};
+use crate::model::{Person, Str, StringPool};
 use crate::xml::names::Element;
 use crate::xml::token::Tag;
 
@@ -18,9 +18,9 @@ impl<'a> Reader<'a> {
         let line = self.word(tag);
         let line = self.limited(&line);
         if !line.is_empty() {
-            let (name, email) = person_of(line);
-            let name = name.map(|name| self.shelf.keep(&name));
-            let email = email.map(|email| self.shelf.keep(email));
+            let (name, email) = split_name_and_email(line);
+            let name = name.map(|name| self.strings.add(&name));
+            let email = email.map(|email| self.strings.add(email));
             self.person = Person { name, email, uri: None };
             self.finish_person(role, self.context);
         }
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Gives the person that was read to the feed or entry it belongs to.
+    /// Adds the current person to the feed or entry that it belongs to.
     pub(super) fn finish_person(&mut self, role: Role, owner: Context) {
         let person = std::mem::take(&mut self.person);
         if person.is_blank() {
@@ -56,26 +56,26 @@ impl<'a> Reader<'a> {
             }
             (Role::Contributor, _) => return,
         };
-        // Feeds say the same in several extensions.
-        let known = list.iter().take(8).any(|known| is_known(known, &person, &self.shelf));
+        // Feeds repeat the same person in several extensions.
+        let known = list.iter().take(8).any(|known| is_known(known, &person, &self.strings));
         if !known && list.len() < Limits::LIST {
             list.push(person);
         }
     }
 }
 
-/// Whether a person is known already: the same, or nothing but the name is given.
-fn is_known(known: &Person, new: &Person, shelf: &Shelf) -> bool {
+/// Whether a person is already listed: equal, or only a name that is already listed.
+fn is_known(known: &Person, new: &Person, strings: &StringPool) -> bool {
     let same = |known: &Option<Str>, new: &Option<Str>| {
-        known.as_ref().map(|known| shelf.read(known)) == new.as_ref().map(|new| shelf.read(new))
+        known.as_ref().map(|known| strings.read(known)) == new.as_ref().map(|new| strings.read(new))
     };
     let only_named = new.email.is_none() && new.uri.is_none();
     same(&known.name, &new.name)
         && (only_named || same(&known.email, &new.email) && same(&known.uri, &new.uri))
 }
 
-/// Name and mail address in a line such as `me@example.com (Me)`, `Me <me@example.com>` or `Me`.
-fn person_of(line: &str) -> (Option<Cow<'_, str>>, Option<&str>) {
+/// Splits a line such as `me@example.com (Me)`, `Me <me@example.com>` or `Me` into name and email address.
+fn split_name_and_email(line: &str) -> (Option<Cow<'_, str>>, Option<&str>) {
     let line = line.trim();
     let Some(email) =
         line.split(|c: char| c.is_whitespace() || "()<>,;\"[]".contains(c)).find(|word| is_email(word))
@@ -83,19 +83,19 @@ fn person_of(line: &str) -> (Option<Cow<'_, str>>, Option<&str>) {
         return ((!line.is_empty()).then_some(Cow::Borrowed(line)), None);
     };
     let (before, after) = line.split_once(email).unwrap_or_default();
-    let name = match (without_marks(before), without_marks(after)) {
+    let name = match (trim_punctuation(before), trim_punctuation(after)) {
         (name, "") | ("", name) if !name.contains("()") && !name.contains("<>") => Cow::Borrowed(name),
         _ => {
             let rest = [before, after].concat().replace("()", "").replace("<>", "");
-            Cow::Owned(without_marks(&rest).to_owned())
+            Cow::Owned(trim_punctuation(&rest).to_owned())
         }
     };
     let address = email.strip_prefix("mailto:").unwrap_or(email);
     (Some(name).filter(|name| !name.is_empty()), Some(address))
 }
 
-/// A name without what sets it off from an address.
-fn without_marks(name: &str) -> &str {
+/// Removes the punctuation between a name and an email address.
+fn trim_punctuation(name: &str) -> &str {
     name.trim_matches(|c: char| c.is_whitespace() || "()<>,;\"".contains(c))
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_taken_apart() {
+    fn name_and_email_are_split() {
         for (line, name, email) in [
             ("me@example.com (Me)", Some("Me"), Some("me@example.com")),
             ("me@example.com", None, Some("me@example.com")),
@@ -126,7 +126,7 @@ mod tests {
             ("@me", Some("@me"), None),
             ("", None, None),
         ] {
-            let (found, address) = person_of(line);
+            let (found, address) = split_name_and_email(line);
             assert_eq!((found.as_deref(), address), (name, email), "{line}");
         }
     }

@@ -1,17 +1,17 @@
-//! Values of fields: strings, texts, contents, dates, numbers.
+//! Field values: strings, texts, contents, dates, numbers.
 
 use std::borrow::Cow;
 
 use super::Reader;
-use super::capture::{Captured, Inside};
-use crate::model::{Content, Format, Shelf, Str, Text, TextKind};
+use super::capture::{Captured, ContentModel};
+use crate::model::{Content, Format, Str, StringPool, Text, TextKind};
 use crate::xml::attributes::Attributes;
 use crate::xml::references::{Decoder, unescape};
 use crate::xml::token::Tag;
 use crate::{date, html};
 
-/// Values of short lists that nearly all feeds choose from: media types, media, kinds of episodes.
-const USUAL: &[&str] = &[
+/// Common values of enumerated fields (media types, media, episode types), which need no allocation.
+const COMMON_VALUES: &[&str] = &[
     "text/html",
     "application/atom+xml",
     "application/rss+xml",
@@ -39,16 +39,16 @@ const USUAL: &[&str] = &[
     "application/pdf",
 ];
 
-/// What a text is if nothing says so.
+/// The type of a text that does not declare one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Assumed {
+pub(super) enum DefaultType {
     Html,
-    /// What it looks like.
+    /// Detected from the text.
     Guess,
 }
 
 impl<'a> Reader<'a> {
-    /// The non-empty attributes of these names.
+    /// The non-empty attributes with these names.
     pub(super) fn attributes<const N: usize>(
         &mut self,
         tag: &Tag<'a>,
@@ -66,32 +66,32 @@ impl<'a> Reader<'a> {
     /// A non-empty attribute, owned.
     pub(super) fn attribute_string(&mut self, tag: &Tag<'a>, name: &str) -> Option<Str> {
         let value = self.attribute(tag, name)?;
-        self.keep(value)
+        self.store(value)
     }
 
-    /// A value that may be absent, owned.
-    pub(super) fn keep_some(&mut self, value: Option<Cow<'a, str>>) -> Option<Str> {
-        value.and_then(|value| self.keep(value))
+    /// An optional value, owned.
+    pub(super) fn store_optional(&mut self, value: Option<Cow<'a, str>>) -> Option<Str> {
+        value.and_then(|value| self.store(value))
     }
 
-    /// Reads over an element whose attributes say it all.
+    /// Skips an element of which only the attributes matter.
     pub(super) fn skip(&mut self, tag: &Tag<'a>) {
-        self.capture(tag, Inside::Text);
+        self.capture(tag, ContentModel::Text);
     }
 
-    /// A plain value; none, if it is blank.
+    /// A plain value; `None` if blank.
     pub(super) fn string(&mut self, tag: &Tag<'a>) -> Option<Str> {
-        let captured = self.capture(tag, Inside::Text);
-        self.keep(captured.value)
+        let captured = self.capture(tag, ContentModel::Text);
+        self.store(captured.value)
     }
 
-    /// A plain value that is only looked at.
+    /// A plain value that is only inspected, not stored.
     pub(super) fn word(&mut self, tag: &Tag<'a>) -> Cow<'a, str> {
-        self.capture(tag, Inside::Text).value
+        self.capture(tag, ContentModel::Text).value
     }
 
-    /// A plain value that is mostly one of a few.
-    pub(super) fn usual_word(&mut self, tag: &Tag<'a>) -> Option<Cow<'static, str>> {
+    /// A plain value that is mostly one of [`COMMON_VALUES`].
+    pub(super) fn common_value(&mut self, tag: &Tag<'a>) -> Option<Cow<'static, str>> {
         let word = self.word(tag);
         self.media_type(Some(word))
     }
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         date::parse(&self.word(tag))
     }
 
-    /// A value, trimmed and held to the limit.
+    /// Trims a value and truncates it to the limit.
     pub(super) fn limited<'v>(&mut self, value: &'v str) -> &'v str {
         let trimmed = value.trim();
         let kept = trimmed[..trimmed.floor_char_boundary(self.limits.field_bytes)].trim_end();
@@ -112,8 +112,8 @@ impl<'a> Reader<'a> {
         kept
     }
 
-    /// Trims a value, holds it to the limit and takes it over; none, if it is blank.
-    pub(super) fn keep(&mut self, value: Cow<'_, str>) -> Option<Str> {
+    /// Trims, truncates and stores a value; `None` if blank.
+    pub(super) fn store(&mut self, value: Cow<'_, str>) -> Option<Str> {
         let kept = self.limited(&value);
         if kept.is_empty() {
             self.decoder.recycle(value);
@@ -121,24 +121,24 @@ impl<'a> Reader<'a> {
         }
         let (start, length) = (value.len() - value.trim_start().len(), kept.len());
         match value {
-            // It has memory of its own, and too much of it to be copied.
-            Cow::Owned(mut owned) if !Shelf::is_short(length) && !Decoder::is_spare(&owned) => {
+            // It has its own allocation, and is too large to copy.
+            Cow::Owned(mut owned) if !StringPool::is_short(length) && !Decoder::is_spare(&owned) => {
                 owned.truncate(start + length);
                 owned.drain(..start);
                 Some(owned.into())
             }
             value => {
-                let string = self.shelf.keep(&value[start..start + length]);
+                let string = self.strings.add(&value[start..start + length]);
                 self.decoder.recycle(value);
                 Some(string)
             }
         }
     }
 
-    /// A media type or the like; the usual ones need no memory of their own.
+    /// A media type or similar; common ones need no allocation.
     pub(super) fn media_type(&mut self, value: Option<Cow<'a, str>>) -> Option<Cow<'static, str>> {
         let value = value?;
-        match USUAL.iter().find(|usual| **usual == value) {
+        match COMMON_VALUES.iter().find(|usual| **usual == value) {
             Some(usual) => Some(Cow::Borrowed(usual)),
             None => {
                 Some(self.limited(&value)).filter(|kept| !kept.is_empty()).map(|kept| kept.to_owned().into())
@@ -146,10 +146,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text construct; none, if it is blank.
-    pub(super) fn text(&mut self, tag: &Tag<'a>, assumed: Assumed) -> Option<Text> {
+    /// A text construct; `None` if blank.
+    pub(super) fn text(&mut self, tag: &Tag<'a>, default_type: DefaultType) -> Option<Text> {
         let [declared, mode] = self.attributes(tag, ["type", "mode"]);
-        self.text_of_type(tag, declared.as_deref(), mode.as_deref(), assumed)
+        self.text_of_type(tag, declared.as_deref(), mode.as_deref(), default_type)
     }
 
     fn text_of_type(
@@ -157,34 +157,34 @@ impl<'a> Reader<'a> {
         tag: &Tag<'a>,
         declared: Option<&str>,
         mode: Option<&str>,
-        assumed: Assumed,
+        default_type: DefaultType,
     ) -> Option<Text> {
-        let declared = declared.map(Declared::from_attribute).unwrap_or_default();
+        let declared = declared.map(DeclaredType::from_attribute).unwrap_or_default();
         let base64 = match mode {
             Some(mode) => mode.eq_ignore_ascii_case("base64"),
-            None => declared == Declared::Binary,
+            None => declared == DeclaredType::Binary,
         };
-        let inside = if declared == Declared::Xhtml { Inside::Xhtml } else { Inside::Any };
-        let captured = self.capture(tag, inside);
+        let content = if declared == DeclaredType::Xhtml { ContentModel::Xhtml } else { ContentModel::Any };
+        let captured = self.capture(tag, content);
         if base64 && let Some(decoded) = base64_text(&captured.value) {
-            let value = self.keep(Cow::Owned(decoded))?;
-            let kind = guess(self.shelf.read(&value));
+            let value = self.store(Cow::Owned(decoded))?;
+            let kind = guess(self.strings.read(&value));
             return Some(Text { value, kind });
         }
-        let (value, kind) = self.settle(captured, declared, assumed);
-        let value = self.keep(value)?;
+        let (value, kind) = self.settle(captured, declared, default_type);
+        let value = self.store(value)?;
         Some(Text { value, kind })
     }
 
-    /// What a captured value is.
+    /// Determines the type of a captured value.
     fn settle(
         &self,
         captured: Captured<'a>,
-        declared: Declared,
-        assumed: Assumed,
+        declared: DeclaredType,
+        default_type: DefaultType,
     ) -> (Cow<'a, str>, TextKind) {
         let Captured { value, markup } = captured;
-        if markup && (declared != Declared::Xhtml || html::has_tag(&value)) {
+        if markup && (declared != DeclaredType::Xhtml || html::has_tag(&value)) {
             let unwrapped = match value {
                 Cow::Borrowed(value) if self.feed.format == Format::Atom => {
                     Cow::Borrowed(html::without_div(value))
@@ -194,18 +194,18 @@ impl<'a> Reader<'a> {
             return (unwrapped, TextKind::Xhtml);
         }
         match declared {
-            // Declared as markup, but there is none: it is escaped, as if it were HTML, or plain.
-            Declared::Xhtml => {
+            // DeclaredType as markup but without any: it is escaped HTML, or plain.
+            DeclaredType::Xhtml => {
                 let value = unescape_owned(value);
                 let kind = guess(&value);
                 (value, kind)
             }
-            Declared::Html => (value, TextKind::Html),
-            Declared::Plain => (value, TextKind::Plain),
-            Declared::Binary | Declared::Nothing => {
-                let kind = match assumed {
-                    Assumed::Html => TextKind::Html,
-                    Assumed::Guess => guess(&value),
+            DeclaredType::Html => (value, TextKind::Html),
+            DeclaredType::Plain => (value, TextKind::Plain),
+            DeclaredType::Binary | DeclaredType::Nothing => {
+                let kind = match default_type {
+                    DefaultType::Html => TextKind::Html,
+                    DefaultType::Guess => guess(&value),
                 };
                 (value, kind)
             }
@@ -213,10 +213,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The content of an entry.
-    pub(super) fn content(&mut self, tag: &Tag<'a>, assumed: Assumed) -> Option<Content> {
+    pub(super) fn content(&mut self, tag: &Tag<'a>, default_type: DefaultType) -> Option<Content> {
         let [declared, mode, src] = self.attributes(tag, ["type", "mode", "src"]);
         let src = src.and_then(|src| self.address(src));
-        let text = self.text_of_type(tag, declared.as_deref(), mode.as_deref(), assumed);
+        let text = self.text_of_type(tag, declared.as_deref(), mode.as_deref(), default_type);
         if text.is_none() && src.is_none() {
             return None;
         }
@@ -225,21 +225,21 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a `type` attribute says, in the words of any format.
+/// The declared type of a text, in the terms of any format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Declared {
+enum DeclaredType {
     #[default]
     Nothing,
     Plain,
     Html,
     Xhtml,
-    /// A media type that is not text: such content is in base64.
+    /// A media type that is not text; the content is base64.
     Binary,
 }
 
-impl Declared {
+impl DeclaredType {
     fn from_attribute(value: &str) -> Self {
-        // What nearly every feed says, before anything is put into lower case.
+        // The most common values, checked before lower-casing.
         match value {
             "html" | "text/html" => return Self::Html,
             "text" | "text/plain" => return Self::Plain,
@@ -274,14 +274,14 @@ fn unescape_owned(value: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// A number with whatever stands around it.
+/// A number, ignoring what surrounds it.
 pub(super) fn number<T: std::str::FromStr>(value: &str) -> Option<T> {
     let value = value.trim();
     let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
     value[..digits].parse().ok()
 }
 
-/// Base64 whose inside is text; none, if it is not.
+/// Decodes base64 that contains text; `None` if it does not.
 fn base64_text(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len() / 4 * 3);
     let (mut bits, mut count) = (0u32, 0);
@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_text_or_nothing() {
+    fn base64_is_decoded_only_to_text() {
         assert_eq!(base64_text("RXhhbXBsZSA8Yj5B\n dG9tPC9iPg==").as_deref(), Some("Example <b>Atom</b>"));
         assert_eq!(base64_text("not base64!"), None);
         assert_eq!(base64_text("/////w=="), None);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_lose_what_follows() {
+    fn text_after_numbers_is_ignored() {
         assert_eq!(number::<u32>(" 60 minutes"), Some(60));
         assert_eq!(number::<u32>("-1"), None);
         assert_eq!(number::<u32>("99999999999"), None);

@@ -6,7 +6,7 @@ use memchr::memchr;
 
 use super::references::{Decoder, unescape};
 
-/// Names and raw values, in order.
+/// Iterates over names and raw values, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Attributes<'a> {
     rest: &'a str,
@@ -17,8 +17,8 @@ impl<'a> Attributes<'a> {
         Self { rest }
     }
 
-    /// The decoded, non-empty values of the attributes of these names, whatever their case and prefix. Of several
-    /// with one name the first counts.
+    /// The decoded, non-empty values of the attributes with these names, ignoring case and prefix. The first of
+    /// several with the same name counts.
     pub(crate) fn pick<const N: usize>(
         self,
         names: [&str; N],
@@ -36,7 +36,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Whether a name is the wanted one, but for its prefix and case.
+/// Compares names ignoring case and prefix.
 fn is_named(name: &str, wanted: &str) -> bool {
     let (name, wanted) = (name.as_bytes(), wanted.as_bytes());
     let Some(prefix) = name.len().checked_sub(wanted.len()) else { return false };
@@ -74,7 +74,7 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// The first byte of that kind from there on, or the end.
+/// The first matching byte from `from` on, or the end.
 fn find(bytes: &[u8], from: usize, kind: impl Fn(u8) -> bool) -> usize {
     bytes[from..].iter().position(|byte| kind(*byte)).map_or(bytes.len(), |offset| from + offset)
 }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_have_many_forms() {
+    fn attributes_in_all_forms() {
         check(" a=\"1\" b='2'", &[("a", "1"), ("b", "2")]);
         check(" a = \"1\"b=\"2\"", &[("a", "1"), ("b", "2")]);
         check(" a=http://example.com/x b", &[("a", "http://example.com/x"), ("b", "")]);

@@ -1,24 +1,24 @@
-//! DOCTYPE declarations: passed over, but for the plain entities that they define.
+//! DOCTYPE declarations: skipped, except for the simple entities that they define.
 //!
-//! Deliberately absent: external subsets, parameter entities and entities that name other entities. None of them
-//! is needed by any feed, and each is an attack.
+//! Not supported: external subsets, parameter entities and entities that reference other entities. No feed needs
+//! them, and each is an attack vector.
 
 use memchr::{memchr, memchr2};
 
-/// The longest entity text that is replaced; what it can blow up is bounded where it is used.
-const LONGEST_TEXT: usize = 256;
-const MOST_ENTITIES: usize = 64;
+/// Longer entities are ignored; total expansion is limited where entities are used.
+const MAX_ENTITY_BYTES: usize = 256;
+const MAX_ENTITIES: usize = 64;
 
-/// Entities that the document defines, by name.
+/// The entities that the document defines, by name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doctype<'a> {
     entities: Vec<(&'a str, &'a str)>,
-    /// Whether it says that the document is a web page.
+    /// Whether it declares an HTML document.
     pub html: bool,
 }
 
 impl<'a> Doctype<'a> {
-    /// Reads the declaration at a `<!` and says where it ends. `endless` remembers that no subset ends any more.
+    /// Reads the declaration at a `<!` and returns its end. `endless` records that no later subset is closed.
     pub(super) fn read(&mut self, source: &'a str, at: usize, endless: &mut bool) -> usize {
         let bytes = source.as_bytes();
         let from = at + 2;
@@ -31,7 +31,7 @@ impl<'a> Doctype<'a> {
             return stop + 1;
         }
         let close = if *endless { None } else { memchr(b']', &bytes[stop..]).map(|offset| stop + offset) };
-        // Without its end the subset would hide the whole feed: then only its own declarations are passed over.
+        // An unclosed subset would hide the whole feed, so only its declarations are skipped.
         let Some(close) = close else {
             *endless = true;
             return stop + 1;
@@ -41,18 +41,19 @@ impl<'a> Doctype<'a> {
     }
 
     fn subset(&mut self, subset: &'a str) {
-        for declaration in subset.split("<!ENTITY").skip(1).take(MOST_ENTITIES) {
+        for declaration in subset.split("<!ENTITY").skip(1).take(MAX_ENTITIES) {
             let declaration = declaration.trim_start();
             let Some((name, rest)) = declaration.split_once(|c: char| c.is_ascii_whitespace()) else {
                 continue;
             };
             let rest = rest.trim_start();
             let Some(quote @ ('"' | '\'')) = rest.chars().next() else { continue };
-            let Some(text) = rest[1..].split(quote).next().filter(|text| text.len() <= LONGEST_TEXT) else {
+            let Some(text) = rest[1..].split(quote).next().filter(|text| text.len() <= MAX_ENTITY_BYTES)
+            else {
                 continue;
             };
             let plain = !text.contains(['<', '&', '%']) || text.starts_with("&#");
-            if plain && !name.is_empty() && name != "%" && self.entities.len() < MOST_ENTITIES {
+            if plain && !name.is_empty() && name != "%" && self.entities.len() < MAX_ENTITIES {
                 self.entities.push((name, text));
             }
         }

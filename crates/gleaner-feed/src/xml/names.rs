@@ -1,8 +1,8 @@
-//! The elements that mean something to a feed, whatever their prefix and case.
+//! The elements that feeds use, regardless of prefix and case.
 
 use super::namespaces::Namespace as N;
 
-/// An element by its meaning. Names of different formats that mean the same are the same element.
+/// An element by its meaning. Names of different formats with the same meaning are the same element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Element {
     // The document's structure.
@@ -24,7 +24,7 @@ pub(crate) enum Element {
     Guid,
     Published,
     Updated,
-    /// A date that could be any of them.
+    /// A date of unspecified meaning.
     Date,
     Created,
     Author,
@@ -85,7 +85,7 @@ pub(crate) enum Element {
     Point,
     Latitude,
     Longitude,
-    /// Something whose inside looks like a feed's but is not: nothing in it is read.
+    /// An element whose content looks like a feed's but is not; it is ignored.
     Foreign,
     Unknown,
 }
@@ -93,13 +93,13 @@ pub(crate) enum Element {
 use Element as E;
 
 impl Element {
-    /// The element of that name, in any case.
+    /// Looks up an element by name, ignoring case.
     pub(crate) fn of(namespace: N, local: &str) -> Self {
-        const LONGEST: usize = 20;
-        if local.len() > LONGEST || namespace == N::Other {
+        const MAX_LENGTH: usize = 20;
+        if local.len() > MAX_LENGTH || namespace == N::Other {
             return E::Unknown;
         }
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; MAX_LENGTH];
         let lower = &mut buffer[..local.len()];
         lower.copy_from_slice(local.as_bytes());
         lower.make_ascii_lowercase();
@@ -113,12 +113,12 @@ impl Element {
         }
     }
 
-    /// Whether the element is part of the document's frame: no text can contain it.
+    /// Whether the element is structural and cannot be inside text.
     pub(crate) fn is_structure(self) -> bool {
         matches!(self, E::Rss | E::Rdf | E::Feed | E::Channel | E::Item)
     }
 
-    /// Whether HTML has an element of the same name, so that within markup it is no sign of a new field.
+    /// Whether HTML has an element of the same name, so that in markup it does not start a new field.
     pub(crate) fn is_html_too(self) -> bool {
         matches!(self, E::Title | E::Link | E::Summary | E::Source | E::Image | E::Body)
     }
@@ -136,7 +136,7 @@ fn core(name: &[u8]) -> Element {
         b"id" => E::Id,
         b"updated" | b"modified" | b"lastbuilddate" => E::Updated,
         b"author" => E::Author,
-        // With and without the prefix that some feeds lose.
+        // With and without the prefix that some feeds omit.
         b"managingeditor" | b"creator" => E::Creator,
         b"name" => E::Name,
         b"uri" | b"homepage" => E::Uri,
@@ -232,7 +232,7 @@ fn itunes(name: &[u8]) -> Element {
 fn other(namespace: N, name: &[u8]) -> Element {
     match (namespace, name) {
         (N::Content, b"encoded") => E::Encoded,
-        // The content module's older form puts the same within bags of RDF.
+        // The older form of the content module puts the same elements into RDF bags.
         (N::Content, b"items") => E::Foreign,
         (N::Xhtml, b"body" | b"div") => E::Body,
         (N::Rdf, b"rdf") => E::Rdf,
@@ -253,15 +253,15 @@ fn other(namespace: N, name: &[u8]) -> Element {
     }
 }
 
-/// What an element of HTML may have inside.
+/// Whether an HTML element has content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Html {
-    /// Nothing: there is no end tag.
+    /// No content and no end tag.
     Void,
     Normal,
 }
 
-/// The names of HTML by their length, the common ones first: within inline markup they are asked for at every tag.
+/// HTML element names by length, common ones first, since every tag in inline markup is looked up.
 #[rustfmt::skip]
 const HTML: [&[&str]; 11] = [
     &[],
@@ -283,14 +283,13 @@ const HTML: [&[&str]; 11] = [
 const VOID: &[&str] =
     &["br", "img", "hr", "source", "embed", "input", "link", "meta", "param", "wbr", "col", "area"];
 
-/// The element of HTML of that name, in any case.
+/// Looks up an HTML element, ignoring case.
 pub(crate) fn html(name: &str) -> Option<Html> {
     let is = |known: &&str| known.eq_ignore_ascii_case(name);
     HTML.get(name.len())?.iter().find(|known| is(known))?;
     Some(if VOID.iter().any(is) { Html::Void } else { Html::Normal })
 }
 
-/// Whether HTML has an element of that name.
 pub(crate) fn is_html(name: &str) -> bool {
     html(name).is_some()
 }

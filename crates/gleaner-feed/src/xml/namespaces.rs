@@ -1,11 +1,11 @@
-//! Namespaces: by address where declared, by the usual prefix where not.
+//! Namespaces: by URI if declared, by the usual prefix if not.
 
 use super::attributes::Attributes;
 
-/// A namespace whose elements mean something to a feed.
+/// A namespace with elements that feeds use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Namespace {
-    /// RSS of all versions, Atom of all versions, and no namespace at all: feeds mix them.
+    /// All versions of RSS and Atom, and no namespace: feeds mix them.
     Core,
     Content,
     DublinCore,
@@ -27,7 +27,7 @@ pub(crate) enum Namespace {
 
 use Namespace as N;
 
-/// Addresses without scheme, in lower case, without a final slash or number sign.
+/// Namespace URIs without scheme, in lower case, without a trailing slash or number sign.
 const ADDRESSES: &[(&str, Namespace)] = &[
     ("backend.userland.com/rss2", N::Core),
     ("backend.userland.com/rss", N::Core),
@@ -70,7 +70,7 @@ const ADDRESSES: &[(&str, Namespace)] = &[
     ("wellformedweb.org/commentapi", N::CommentApi),
 ];
 
-/// What a prefix means if the document does not say.
+/// The usual meaning of an undeclared prefix.
 fn usual(prefix: &str) -> Namespace {
     match prefix {
         "" | "atom" | "atom10" | "atom03" | "a10" | "rss" | "rss1" | "rss10" => N::Core,
@@ -99,19 +99,19 @@ fn by_address(address: &str) -> Option<Namespace> {
     ADDRESSES.iter().find(|(known, _)| known.eq_ignore_ascii_case(bare)).map(|(_, namespace)| *namespace)
 }
 
-/// Declarations beyond this are ignored: the usual prefixes still work, and no lookup gets slow.
-const MOST_PREFIXES: usize = 64;
+/// Further declarations are ignored: the usual prefixes still work, and lookups stay fast.
+const MAX_PREFIXES: usize = 64;
 
-/// What prefixes mean at a point of the document.
+/// The meaning of prefixes at the current position.
 ///
-/// Declarations of prefixes hold from where they stand to the end, as real feeds never use one in two senses;
-/// only the default namespace has a scope, which the reader keeps.
+/// Prefix declarations apply from their position to the end, because real feeds never redefine a prefix. Only the
+/// default namespace has a scope, which the reader tracks.
 #[derive(Debug)]
 pub(crate) struct Namespaces<'a> {
     declared: Vec<(&'a str, Namespace)>,
-    /// What names without a prefix belong to.
+    /// The namespace of names without a prefix.
     pub default: Namespace,
-    /// Whether a prefix was used without declaration.
+    /// Whether an undeclared prefix was used.
     pub undeclared: bool,
 }
 
@@ -120,12 +120,12 @@ impl<'a> Namespaces<'a> {
         Self { declared: Vec::new(), default: N::Core, undeclared: false }
     }
 
-    /// Takes in the declarations among a tag's attributes.
+    /// Applies the declarations among a tag's attributes.
     pub(crate) fn declare(&mut self, attributes: &'a str) {
         for (name, value) in Attributes::new(attributes) {
             let Some(rest) = name.strip_prefix("xmlns") else { continue };
             match rest.strip_prefix(':') {
-                // A default namespace that nobody knows is a feed's own name for itself.
+                // An unknown default namespace is a feed's own.
                 None if rest.is_empty() => self.default = by_address(value).unwrap_or(N::Core),
                 None => {}
                 Some(prefix) => self.declare_prefix(prefix, by_address(value)),
@@ -134,10 +134,10 @@ impl<'a> Namespaces<'a> {
     }
 
     fn declare_prefix(&mut self, prefix: &'a str, namespace: Option<Namespace>) {
-        // An unknown address takes a usual prefix out of its usual meaning only if it is clearly someone else's:
-        // misspelt addresses of known namespaces are common, other uses of their prefixes are not.
+        // An unknown URI overrides the usual meaning of a prefix only if it clearly belongs to someone else:
+        // misspelt URIs of known namespaces are common, other uses of their prefixes are not.
         let namespace = namespace.unwrap_or_else(|| usual(prefix));
-        let room = self.declared.len() < MOST_PREFIXES;
+        let room = self.declared.len() < MAX_PREFIXES;
         match self.declared.iter_mut().find(|(known, _)| *known == prefix) {
             Some(known) => known.1 = namespace,
             None if room => self.declared.push((prefix, namespace)),
@@ -145,14 +145,14 @@ impl<'a> Namespaces<'a> {
         }
     }
 
-    /// The namespace of a name, and the name without its prefix. Remembers if the prefix is not declared.
+    /// Splits a name into namespace and local name, and records undeclared prefixes.
     pub(crate) fn split<'n>(&mut self, name: &'n str) -> (Namespace, &'n str) {
         let (namespace, local, declared) = self.look_up(name);
         self.undeclared |= !declared;
         (namespace, local)
     }
 
-    /// The same within texts, whose declarations are their own business.
+    /// The same within texts, where undeclared prefixes are not recorded.
     pub(crate) fn split_inner<'n>(&self, name: &'n str) -> (Namespace, &'n str) {
         let (namespace, local, _) = self.look_up(name);
         (namespace, local)

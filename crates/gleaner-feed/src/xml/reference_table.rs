@@ -1,6 +1,6 @@
-//! Names of characters: those of HTML 4, `apos`, and those of HTML 5 that stand for punctuation and Latin letters.
+//! Named character references: those of HTML 4, `apos`, and those of HTML 5 for punctuation and Latin letters.
 //!
-//! Deliberately absent: the rest of HTML 5's 2,231 names, mathematics mostly, which no feed was seen to use.
+//! Not included: the rest of HTML 5's 2,231 names, mostly mathematical, which no known feed uses.
 
 /// Sorted by name.
 #[rustfmt::skip]

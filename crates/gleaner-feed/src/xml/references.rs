@@ -1,4 +1,4 @@
-//! Character and entity references, decoded once; what is no reference stays as it is.
+//! Decodes character and entity references once; anything else that starts with `&` stays as it is.
 
 use std::borrow::Cow;
 
@@ -7,22 +7,22 @@ use memchr::{memchr, memchr_iter};
 use super::doctype::Doctype;
 use super::reference_table::NAMES;
 
-/// No known name is longer, nor any sensible number.
-const LONGEST: usize = 32;
-/// The largest buffer that is kept for another text.
-const SPARE: usize = 8192;
-/// How many such buffers are kept.
-const SPARES: usize = 3;
+/// Longer than any known name or valid number.
+const MAX_LENGTH: usize = 32;
+/// The largest buffer that is reused.
+const SPARE_BYTES: usize = 8192;
+/// The number of buffers kept for reuse.
+const SPARE_BUFFERS: usize = 3;
 
-/// What references mean in one document, and what was wrong with them.
+/// Decodes the references of one document, and records errors.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder<'a> {
     doctype: Doctype<'a>,
     /// Bytes that the document's own entities may still add.
     budget: usize,
-    /// Whether an ampersand began no known reference.
+    /// Whether an ampersand started no known reference.
     pub bad: bool,
-    /// Memory for decoded texts that was given back.
+    /// Buffers for reuse.
     spare: Vec<String>,
 }
 
@@ -31,22 +31,22 @@ impl<'a> Decoder<'a> {
         Self { doctype, budget, ..Self::default() }
     }
 
-    /// Whether a buffer is small enough to be kept for the next text.
+    /// Whether a buffer is small enough to be reused.
     pub(crate) fn is_spare(buffer: &String) -> bool {
-        buffer.capacity() <= SPARE
+        buffer.capacity() <= SPARE_BYTES
     }
 
-    /// An empty buffer for a text of about so many bytes.
+    /// An empty buffer for a text of about this length.
     pub(crate) fn buffer(&mut self, length: usize) -> String {
-        let spare = if length <= SPARE { self.spare.pop() } else { None };
+        let spare = if length <= SPARE_BYTES { self.spare.pop() } else { None };
         spare.unwrap_or_else(|| String::with_capacity(length))
     }
 
-    /// Gives a buffer back that is needed no more.
+    /// Returns a buffer for reuse.
     pub(crate) fn recycle(&mut self, text: Cow<'_, str>) {
         if let Cow::Owned(mut buffer) = text
             && Self::is_spare(&buffer)
-            && self.spare.len() < SPARES
+            && self.spare.len() < SPARE_BUFFERS
         {
             buffer.clear();
             self.spare.push(buffer);
@@ -54,10 +54,10 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The text with its references decoded.
+/// Decodes the references in a text.
 pub(crate) fn unescape<'a>(text: &'a str, decoder: &mut Decoder<'a>) -> Cow<'a, str> {
     let Some(first) = memchr(b'&', text.as_bytes()) else { return Cow::Borrowed(text) };
-    // No reference is shorter than four bytes, and few are for more than one.
+    // A reference has at least four bytes, and rarely stands for more than one.
     let references = memchr_iter(b'&', &text.as_bytes()[first..]).count();
     let mut out = decoder.buffer(text.len().saturating_sub(references * 3));
     let mut rest = text;
@@ -74,17 +74,17 @@ pub(crate) fn unescape<'a>(text: &'a str, decoder: &mut Decoder<'a>) -> Cow<'a, 
     Cow::Owned(out)
 }
 
-/// Decodes the reference that the text begins with; what follows it.
+/// Decodes the reference at the start of the text, and returns the rest.
 fn decode_one<'t>(text: &'t str, out: &mut String, decoder: &mut Decoder<'_>) -> &'t str {
     let bytes = text.as_bytes();
-    // Escaped HTML is nearly all these, so they come before any search.
+    // Escaped HTML consists mostly of these, so they are checked before any search.
     for (reference, character) in [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"')] {
         if bytes.starts_with(reference.as_bytes()) {
             out.push(character);
             return &text[reference.len()..];
         }
     }
-    let window = &bytes[1..bytes.len().min(LONGEST)];
+    let window = &bytes[1..bytes.len().min(MAX_LENGTH)];
     let name_end = window.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'#'));
     let Some(end) = name_end.filter(|&end| end > 0 && window[end] == b';').map(|end| end + 1) else {
         decoder.bad = true;
@@ -120,7 +120,7 @@ fn decode_name(name: &str, out: &mut String, decoder: &mut Decoder<'_>) {
     }
 }
 
-/// The character of that name.
+/// Looks up a character by name.
 pub(crate) fn named(name: &str) -> Option<char> {
     NAMES.binary_search_by(|(known, _)| known.cmp(&name)).ok().map(|index| NAMES[index].1)
 }
@@ -133,7 +133,7 @@ fn decode_number<'t>(
 ) -> Option<&'t str> {
     let code = parse_number(number)?;
     let (character, after) = match code {
-        // Halves of a pair, as those write who think in UTF-16.
+        // A surrogate pair, from writers that count in UTF-16.
         0xD800..=0xDBFF => match low_half(after) {
             Some((low, rest)) => (char::from_u32(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)), rest),
             None => (Some(char::REPLACEMENT_CHARACTER), after),
@@ -162,8 +162,8 @@ fn low_half(text: &str) -> Option<(u32, &str)> {
     Some((low, &rest[end + 1..]))
 }
 
-/// The character meant by a number: none for control characters, and Windows' reading of 128 to 159, which is
-/// what those who wrote the number saw.
+/// The character for a number: `None` for control characters; 128 to 159 are decoded as windows-1252, which is what
+/// the writer saw.
 fn character_of(code: u32) -> Option<char> {
     match code {
         0x09 | 0x0A | 0x0D => char::from_u32(code),
@@ -173,7 +173,7 @@ fn character_of(code: u32) -> Option<char> {
     }
 }
 
-/// The character that Windows shows for a byte of 128 or more.
+/// Decodes a byte of 128 or more as windows-1252.
 pub(crate) fn windows_1252(byte: u8) -> char {
     const HIGH: [char; 32] = [
         '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}',
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_stays() {
+    fn invalid_references_stay() {
         for text in
             ["AT&T", "a & b", "?a=1&b=2", "&unknown;", "&;", "&#;", "&#x;", "&#99999999999;", "&", "&lt"]
         {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_mean_what_their_writers_saw() {
+    fn numeric_references_follow_windows_1252() {
         check("&#150;&#x92;", "\u{2013}\u{2019}");
         check("a&#0;b&#8;c&#10;d", "abc\nd");
         check("&#xD83D;&#xDE00;", "\u{1f600}");

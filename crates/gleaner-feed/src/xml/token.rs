@@ -1,7 +1,7 @@
-//! The tokenizer: tags, text and CDATA, one after another, whatever the damage.
+//! The tokenizer: tags, text and CDATA, tolerating damage.
 //!
-//! Comments, processing instructions and declarations are passed over here. Searches that failed once are not
-//! made again, so that floods of unclosed constructs cost no more than their length.
+//! Comments, processing instructions and declarations are skipped here. A failed search is not repeated, so that
+//! many unclosed constructs cost no more than their length.
 
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 
@@ -9,15 +9,15 @@ use super::doctype::Doctype;
 
 const CDATA: &str = "<![CDATA[";
 
-/// A piece of the document.
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
-    /// Text with its references still in it.
+    /// Text with its references not yet decoded.
     Text(&'a str),
-    /// The inside of a CDATA section, and whether it contains the brackets of sections nested in it.
+    /// The content of a CDATA section, and whether it contains the brackets of nested sections.
     CData(&'a str, bool),
     Start(Tag<'a>),
-    /// An end tag, by its name, and where it begins.
+    /// An end tag: its name, and where it starts.
     End(&'a str, usize),
     Eof,
 }
@@ -27,23 +27,23 @@ pub(crate) enum Token<'a> {
 pub(crate) struct Tag<'a> {
     /// The name with its prefix.
     pub name: &'a str,
-    /// Everything between name and end.
+    /// Everything between the name and the end of the tag.
     pub attributes: &'a str,
     pub self_closing: bool,
-    /// Where the tag begins.
+    /// Where the tag starts.
     pub at: usize,
 }
 
-/// What the tokenizer had to put up with.
+/// Errors that the tokenizer tolerated.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Faults {
     pub bad_tags: bool,
     pub bad_cdata: bool,
-    /// A construct was still open at the end.
+    /// A construct was still open at the end of the document.
     pub open_at_end: bool,
 }
 
-/// Closing marks that are known to be absent from the rest of the document.
+/// Closing marks known to be absent from the rest of the document.
 #[derive(Debug, Clone, Copy, Default)]
 struct Absent {
     comment_end: bool,
@@ -51,16 +51,17 @@ struct Absent {
     subset_end: bool,
 }
 
-/// How often the document may be searched to its end for an end tag in vain. A sound document needs none.
-const VAIN_SEARCHES: u8 = 32;
+/// The maximum number of unsuccessful searches to the end of the document for an end tag. A valid document needs
+/// none.
+const MAX_FAILED_SEARCHES: u8 = 32;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Tokenizer<'a> {
     source: &'a str,
     position: usize,
     absent: Absent,
-    vain_searches: u8,
-    /// The element being captured: its end tag ends a CDATA section that lost its own end.
+    failed_searches: u8,
+    /// The element being captured: its end tag ends an unclosed CDATA section.
     pub inside: &'a str,
     pub faults: Faults,
     pub doctype: Doctype<'a>,
@@ -72,7 +73,7 @@ impl<'a> Tokenizer<'a> {
             source,
             position: 0,
             absent: Absent::default(),
-            vain_searches: 0,
+            failed_searches: 0,
             inside: "",
             faults: Faults::default(),
             doctype: Doctype::default(),
@@ -87,7 +88,7 @@ impl<'a> Tokenizer<'a> {
         self.position
     }
 
-    /// Goes back (or on) to a position that a token began or ended at.
+    /// Moves to a position at which a token starts or ends.
     pub(crate) fn seek(&mut self, position: usize) {
         debug_assert!(self.source.is_char_boundary(position));
         self.position = position;
@@ -111,7 +112,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// The next token but text; for where text means nothing.
+    /// The next token other than text or CDATA.
     pub(crate) fn next_markup(&mut self) -> Token<'a> {
         loop {
             match self.next() {
@@ -121,7 +122,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// Passes over the end tag of that very name, if it comes next.
+    /// Skips the end tag of exactly this name, if it comes next.
     pub(crate) fn take_end(&mut self, name: &str) -> bool {
         let rest = &self.bytes()[self.position..];
         let after = 2 + name.len();
@@ -138,7 +139,7 @@ impl<'a> Tokenizer<'a> {
     fn text(&mut self) -> Token<'a> {
         let bytes = self.bytes();
         let start = self.position;
-        // A `<` that begins no markup is text, at the start of it too.
+        // A `<` that starts no markup is text.
         let mut from = start + usize::from(bytes[start] == b'<');
         let end = loop {
             match memchr(b'<', &bytes[from..]) {
@@ -151,7 +152,7 @@ impl<'a> Tokenizer<'a> {
         Token::Text(&self.source[start..end])
     }
 
-    /// Reads what begins at a `<`; nothing, if it is to be passed over.
+    /// Reads the markup at a `<`; `None` if it is skipped.
     fn markup(&mut self, rest: &'a [u8]) -> Option<Token<'a>> {
         match rest.get(1) {
             Some(b'/') => Some(self.end_tag()),
@@ -175,8 +176,8 @@ impl<'a> Tokenizer<'a> {
         self.position = next;
         let mut self_closing = attributes_end > name_end && bytes[attributes_end - 1] == b'/';
         if self_closing && ends_unquoted(&bytes[name_end..attributes_end - 1]) {
-            // `<content base=http://example.com/>` does not close itself if its inside follows.
-            self_closing = !self.inside_follows(&bytes[at + 1..name_end]);
+            // `<content base=http://example.com/>` is not self-closing if content follows.
+            self_closing = !self.content_follows(&bytes[at + 1..name_end]);
         }
         if self_closing {
             attributes_end -= 1;
@@ -189,8 +190,8 @@ impl<'a> Tokenizer<'a> {
         })
     }
 
-    /// Whether text, a section or the end tag of that name comes next.
-    fn inside_follows(&self, name: &[u8]) -> bool {
+    /// Whether text, CDATA or the end tag of this name comes next.
+    fn content_follows(&self, name: &[u8]) -> bool {
         let rest = self.bytes()[self.position..].trim_ascii_start();
         match rest {
             [b'<', b'/', end @ ..] => end.starts_with(name),
@@ -200,11 +201,11 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// Where a start tag's attributes end, and where the document goes on.
+    /// The end of a start tag's attributes, and the position after the tag.
     fn tag_end(&mut self, from: usize) -> (usize, usize) {
         let bytes = self.bytes();
-        let (end, sound) = find_tag_end(bytes, from);
-        self.faults.bad_tags |= !sound;
+        let (end, well_formed) = find_tag_end(bytes, from);
+        self.faults.bad_tags |= !well_formed;
         self.faults.open_at_end |= end == bytes.len();
         (end, end + usize::from(bytes.get(end) == Some(&b'>')))
     }
@@ -226,7 +227,7 @@ impl<'a> Tokenizer<'a> {
         };
         self.position = next;
         let inside = &self.source[from..end];
-        // The usual case has nothing to trim, and is the hottest path of all.
+        // Usually there is nothing to trim; this is the hottest path.
         let name = match inside.bytes().position(|byte| byte.is_ascii_whitespace()) {
             None => inside,
             Some(_) => inside.split_ascii_whitespace().next().unwrap_or(""),
@@ -269,7 +270,7 @@ impl<'a> Tokenizer<'a> {
         let bytes = self.bytes();
         let from = self.position + 4;
         if !self.absent.comment_end {
-            // `<!-->` is a whole comment to browsers, and to those who write it.
+            // `<!-->` is a complete comment in browsers.
             let from = from - 2;
             if let Some(offset) = memmem::find(&bytes[from..], b"-->") {
                 self.position = from + offset + 3;
@@ -277,7 +278,7 @@ impl<'a> Tokenizer<'a> {
             }
             self.absent.comment_end = true;
         }
-        // Not closed at all: then what follows is no comment, but what a tag boundary away follows may be sound.
+        // Unclosed: skip to the next tag boundary, since what follows may be valid.
         self.faults.bad_tags = true;
         self.position = memchr(b'>', &bytes[from..]).map_or(bytes.len(), |offset| from + offset + 1);
     }
@@ -289,7 +290,7 @@ impl<'a> Tokenizer<'a> {
         Token::CData(&self.source[body..end], nested)
     }
 
-    /// Where a CDATA section ends, where the document goes on, and whether there are sections in it.
+    /// The end of a CDATA section, the position after it, and whether it contains nested sections.
     fn cdata_end(&mut self, body: usize) -> (usize, usize, bool) {
         let bytes = self.bytes();
         let first = match self.absent.cdata_end {
@@ -309,11 +310,11 @@ impl<'a> Tokenizer<'a> {
             return (first, first + 3, false);
         };
         self.faults.bad_cdata = true;
-        // The section lost its end, and the one found belongs to a later element.
+        // This section is unclosed, and the end found belongs to a later element.
         if let Some(close) = self.own_end_tag(body, body + nested) {
             return (close, close, false);
         }
-        // Nested sections: the last end before the element's own end tag is the outermost.
+        // Nested sections: the last end before the element's end tag is the outermost.
         let close = self.own_end_tag(first, bytes.len()).unwrap_or(first);
         let last = memmem::rfind(&bytes[first..close], b"]]>").map_or(first, |offset| first + offset);
         (last, last + 3, true)
@@ -321,7 +322,7 @@ impl<'a> Tokenizer<'a> {
 
     /// The end tag of the element being captured, if it is within the range.
     fn own_end_tag(&mut self, from: usize, to: usize) -> Option<usize> {
-        if self.inside.is_empty() || self.vain_searches == VAIN_SEARCHES {
+        if self.inside.is_empty() || self.failed_searches == MAX_FAILED_SEARCHES {
             return None;
         }
         let bytes = self.bytes();
@@ -329,7 +330,7 @@ impl<'a> Tokenizer<'a> {
         let mut from = from;
         loop {
             let Some(offset) = memmem::find(&bytes[from..to], b"</") else {
-                self.vain_searches += u8::from(to == bytes.len());
+                self.failed_searches += u8::from(to == bytes.len());
                 return None;
             };
             let at = from + offset;
@@ -342,7 +343,7 @@ impl<'a> Tokenizer<'a> {
     }
 }
 
-/// Whether markup begins here, and not a lone `<` in a text.
+/// Whether markup starts here, rather than a literal `<` in text.
 fn begins_markup(rest: &[u8]) -> bool {
     match rest.get(1) {
         Some(b'/') => rest.get(2).is_some_and(|&byte| begins_name(byte) || byte == b' '),
@@ -360,8 +361,8 @@ fn ends_name(byte: u8) -> bool {
     matches!(byte, b'>' | b'/' | b'<' | b'=' | b'"' | b'\'') || byte.is_ascii_whitespace()
 }
 
-/// The `>` that ends a tag, and whether it is as it should be. A tag that is not closed ends before the next `<`, or
-/// at the end of the text.
+/// The `>` that ends a tag, and whether the tag is well-formed. An unclosed tag ends before the next `<` or at the
+/// end of the text.
 pub(crate) fn find_tag_end(bytes: &[u8], from: usize) -> (usize, bool) {
     let mut at = from;
     while let Some(&byte) = bytes.get(at) {
@@ -370,7 +371,7 @@ pub(crate) fn find_tag_end(bytes: &[u8], from: usize) -> (usize, bool) {
             b'<' => return (at, false),
             b'"' | b'\'' if follows_equals(&bytes[from..at]) => match quoted_end(bytes, at) {
                 Some(end) => at = end + 1,
-                // The quote is never closed: the next angle bracket it is.
+                // The quote is never closed: end at the next angle bracket.
                 None => {
                     let next = memchr2(b'>', b'<', &bytes[at + 1..]);
                     return (next.map_or(bytes.len(), |offset| at + 1 + offset), false);
@@ -382,7 +383,7 @@ pub(crate) fn find_tag_end(bytes: &[u8], from: usize) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// Whether the last attribute's value has no quotes.
+/// Whether the last attribute value is unquoted.
 fn ends_unquoted(attributes: &[u8]) -> bool {
     let last = attributes.rsplit(u8::is_ascii_whitespace).next().unwrap_or(b"");
     match memchr(b'=', last) {
@@ -391,12 +392,12 @@ fn ends_unquoted(attributes: &[u8]) -> bool {
     }
 }
 
-/// Whether a quote after these bytes opens a value. Elsewhere it is dirt.
+/// Whether a quote after these bytes opens a value; elsewhere it is ignored.
 fn follows_equals(before: &[u8]) -> bool {
     before.iter().rev().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'=')
 }
 
-/// The closing quote of a value that opens at `at`; none, if it was forgotten.
+/// The closing quote of the value that opens at `at`; `None` if it is missing.
 fn quoted_end(bytes: &[u8], at: usize) -> Option<usize> {
     let quote = bytes[at];
     let from = at + 1;
@@ -404,15 +405,15 @@ fn quoted_end(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes[from + offset] == quote {
         return Some(from + offset);
     }
-    // A `<` in a value: raw markup, if no `>` came before it; else the quote was forgotten and the tag is over.
+    // A `<` in a value: raw markup if no `>` precedes it; otherwise the quote is missing and the tag has ended.
     if memchr(b'>', &bytes[from..from + offset]).is_some() {
         return None;
     }
     memchr(quote, &bytes[from + offset..]).map(|rest| from + offset + rest)
 }
 
-// Sections are many and mostly short, so their marks are found by a byte that is rare in text: building a searcher
-// for the whole mark would cost more than the search.
+// CDATA sections are many and mostly short, so their marks are found by a byte that is rare in text: building a
+// searcher for the whole mark would cost more than the search.
 
 fn section_end(bytes: &[u8]) -> Option<usize> {
     memchr_iter(b']', bytes).find(|&at| bytes[at..].starts_with(b"]]>"))

@@ -1,4 +1,4 @@
-//! A feed as lines of text: every field that says something, and nothing else.
+//! Renders a feed as lines of text: every field that is set.
 
 use std::fmt::{Debug, Write};
 
@@ -190,7 +190,7 @@ impl Lines {
     }
 }
 
-/// A time as ISO 8601, so that expectations can be read.
+/// Formats a time as ISO 8601, so that expectations are readable.
 fn iso(time: i64) -> String {
     let (day, of_day) = (time.div_euclid(86_400_000), time.rem_euclid(86_400_000));
     let shifted = day + 719_468;

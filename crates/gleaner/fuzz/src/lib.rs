@@ -1,16 +1,18 @@
-//! What is fuzzed: one function a target, each of any bytes, with what must hold of the answer.
+//! The fuzz targets: one function per target, each of which takes any bytes and asserts invariants of the result.
 //!
-//! The fuzzer calls them with what it makes up, and the tests (`tests/hostile/seeds.rs`, which has this file for a
-//! module) with the seeds. Absent on purpose: what the answer is. That is for the tests beside the code.
+//! The fuzzer calls them with generated input, and the tests (`tests/hostile/seeds.rs`, which includes this file as
+//! a module) with the seeds. Exact results are checked by the tests beside the code.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use gleaner::config::{Config, File, Flag, Inputs, render};
-use gleaner::fetch::guard::{Allow, check_url, is_public};
+use gleaner::fetch::guard::{AllowedNetworks, check_url, is_public};
 use gleaner::fetch::{Hints, Robots};
-use gleaner::read::{Page, Rules, article as articles, discover, links, opml as lists, text as texts, tree};
+use gleaner::read::{
+    Page, ReadOptions, article as articles, discover, links, opml as lists, text as texts, tree,
+};
 use gleaner::read::{watchlist, website};
 use gleaner::service::jwt as tokens;
 use gleaner_core::time::{Span, Time};
@@ -19,10 +21,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use sha2::Sha256;
 use url::{Host, Url};
 
-/// A target and its name.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All of them.
 pub const TARGETS: [Target; 9] = [
     ("guard", guard),
     ("text", text),
@@ -43,7 +43,7 @@ fn here() -> Url {
     Url::parse("https://a.example/dir/page?x=1").expect("a URL")
 }
 
-/// The beginning up to the first line's end, and what is behind it.
+/// Splits at the first line break.
 fn halves(bytes: &[u8]) -> (&[u8], &[u8]) {
     match bytes.iter().position(|byte| *byte == b'\n') {
         Some(end) => (&bytes[..end], &bytes[end + 1..]),
@@ -51,7 +51,8 @@ fn halves(bytes: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// A URL, or bytes of an address: what passes is public by the standard library's rules, too, and stays itself.
+/// A URL, or the bytes of an address: what is allowed is also public by the standard library's rules, and parses to
+/// itself.
 pub fn guard(bytes: &[u8]) {
     for size in [4, 16] {
         let Some(start) = bytes.get(..size) else { continue };
@@ -60,12 +61,12 @@ pub fn guard(bytes: &[u8]) {
             (_, Ok(sixteen)) => sixteen.into(),
             _ => continue,
         };
-        assert_eq!(Allow::default().check(ip).is_ok(), is_public(ip));
+        assert_eq!(AllowedNetworks::default().check(ip).is_ok(), is_public(ip));
         assert!(!is_public(ip) || !is_special(ip), "{ip} passes");
     }
     let text = String::from_utf8_lossy(bytes);
     for url in [Url::parse(&text), here().join(&text)].into_iter().flatten() {
-        if check_url(&url, &Allow::default()).is_err() {
+        if check_url(&url, &AllowedNetworks::default()).is_err() {
             continue;
         }
         assert!(matches!(url.scheme(), "http" | "https"), "{url}");
@@ -84,7 +85,7 @@ pub fn guard(bytes: &[u8]) {
     }
 }
 
-/// What the standard library knows to be no public address, and what wraps such a one.
+/// Whether the standard library knows an address not to be public, or it embeds such an address.
 fn is_special(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_special_v4(ip),
@@ -112,7 +113,7 @@ fn is_special_v4(ip: Ipv4Addr) -> bool {
     kept || ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_broadcast()
 }
 
-/// HTML: text that is folded, without control characters, and that stays itself.
+/// HTML: the text is collapsed, has no control characters, and converts to itself.
 pub fn text(bytes: &[u8]) {
     let html = String::from_utf8_lossy(bytes);
     let text = texts::plain_text(&html);
@@ -123,7 +124,7 @@ pub fn text(bytes: &[u8]) {
     assert_eq!(texts::plain_text(&escaped), text);
 }
 
-/// A page: an article without anything that runs.
+/// A page: the extracted article contains no active content.
 pub fn article(bytes: &[u8]) {
     let (content_type, body) = halves(bytes);
     let url = here();
@@ -134,14 +135,14 @@ pub fn article(bytes: &[u8]) {
     assert!(!running.exists(), "{}", found.html);
     for (link, attribute) in [("a", "href"), ("img", "src")] {
         let values = shown.select(link).iter().filter_map(|node| node.attr(attribute)).collect::<Vec<_>>();
-        // What browsers take off, and nothing more.
+        // Exactly what browsers trim.
         let bare = |value: &str| value.trim_start_matches(|c| c <= ' ').to_ascii_lowercase();
         let scripted = values.iter().find(|value| bare(value).starts_with("javascript:"));
         assert_eq!(scripted, None);
     }
 }
 
-/// A selector and a page: links on the web, a text, feeds on the web.
+/// A selector and a page: all links and feeds are on the web.
 pub fn pages(bytes: &[u8]) {
     let (selector, body) = halves(bytes);
     let selector = String::from_utf8_lossy(selector);
@@ -154,15 +155,16 @@ pub fn pages(bytes: &[u8]) {
             .expect("it was checked")
             .iter()
             .for_each(|link| on_the_web(&link.url));
-        let rules = Rules { article_selector: Some(&selector), ignore_selector: Some(&selector) };
+        let rules = ReadOptions { article_selector: Some(&selector), ignore_selector: Some(&selector) };
         let _ = (website::read(&page, &rules), watchlist::read(&page, &rules));
     } else {
-        let _ = (website::read(&page, &Rules::default()), watchlist::read(&page, &Rules::default()));
+        let _ =
+            (website::read(&page, &ReadOptions::default()), watchlist::read(&page, &ReadOptions::default()));
     }
     discover::feeds(body, &url).iter().for_each(|feed| on_the_web(&feed.url));
 }
 
-/// A list: what was read and written is read as it was written.
+/// An OPML list: what was read and written is read back unchanged.
 pub fn opml(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let Ok(outlines) = lists::outlines(&text) else { return };
@@ -174,12 +176,12 @@ pub fn opml(bytes: &[u8]) {
         list.iter().for_each(|outline| writer.feed(outline));
         lists::outlines(&writer.finish()).expect("it was written as a list").collect()
     };
-    // What was written once has its kind, and a name if only its address.
+    // After the first round trip each feed has a kind, and its URL as title if it had none.
     let second = again(&again(&first));
     assert_eq!(again(&second), second);
 }
 
-/// A path and a robots.txt: an answer, and a delay that can be kept.
+/// A path and a robots.txt: the delay is limited.
 pub fn robots(bytes: &[u8]) {
     let (path, body) = halves(bytes);
     let robots = Robots::parse(body);
@@ -188,7 +190,7 @@ pub fn robots(bytes: &[u8]) {
     assert!(robots.crawl_delay().is_none_or(|delay| delay <= Span::from_mins(10)));
 }
 
-/// A status and headers, a line each: hints in no time before now.
+/// A status and header lines: no hint is negative.
 pub fn headers(bytes: &[u8]) {
     let (status, lines) = halves(bytes);
     let status = String::from_utf8_lossy(status).trim().parse().unwrap_or(200);
@@ -212,7 +214,7 @@ pub fn headers(bytes: &[u8]) {
 
 const KEY: &[u8] = b"a key of some thirty-two bytes...";
 
-/// A token, and a header and claims that are signed: only what is ours and has not ended passes.
+/// A token, and signed header and claims: only our own valid tokens are accepted.
 pub fn jwt(bytes: &[u8]) {
     let token = String::from_utf8_lossy(bytes);
     assert!(tokens::verify(KEY, &token, now()).is_err(), "{token} is forged");
@@ -229,7 +231,7 @@ pub fn jwt(bytes: &[u8]) {
     assert_eq!(claims["jti"], id.as_str());
 }
 
-/// As tokens have it: for addresses, and without padding.
+/// base64url without padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut out = String::new();
@@ -242,7 +244,7 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// A config file, and behind a line of `---` flags: a configuration that can be shown, or mistakes that are told.
+/// A config file, and flags after a line `---`: a configuration that can be rendered, or readable errors.
 pub fn config(bytes: &[u8]) {
     let all = String::from_utf8_lossy(bytes);
     let (text, flags) = all.split_once("\n---\n").unwrap_or((&all, ""));

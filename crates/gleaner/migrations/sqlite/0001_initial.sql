@@ -9,8 +9,14 @@ CREATE TABLE users (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     name          TEXT    NOT NULL UNIQUE,
     password_hash TEXT,
+    -- Devices that were known before are not known any more.
+    password_set_at BIGINT,
     is_admin      BOOLEAN NOT NULL,
-    created_at    BIGINT  NOT NULL
+    -- The account at an OpenID Connect provider that signs this user in; both or neither are set.
+    oidc_issuer   TEXT,
+    oidc_subject  TEXT,
+    created_at    BIGINT  NOT NULL,
+    UNIQUE (oidc_issuer, oidc_subject)
 );
 
 CREATE TABLE collections (
@@ -340,6 +346,10 @@ CREATE TABLE tokens (
     created_at   BIGINT NOT NULL,
     expires_at   BIGINT NOT NULL,
     last_used_at BIGINT,
+    -- The session that made it, itself or through another token; it may be gone. Null: the command line did.
+    made_by_session BIGINT,
+    -- Of a session: when its user last proved who they are.
+    proved_at    BIGINT,
     UNIQUE (user_id, kind, name)
 );
 

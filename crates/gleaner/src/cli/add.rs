@@ -1,41 +1,19 @@
-//! `gleaner add`: a source, by its URL.
+//! `gleaner add`: adds a source.
 
 use gleaner_core::backfill::Backfill;
 use gleaner_core::source::Kind;
 use serde_json::{Value, json};
 
 use super::show::text;
-use super::{Context, Failure, collection};
+use super::source_flags::SourceFlags;
+use super::{Context, Failure};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A feed's address, or that of a page that names one, or a timeline on X such as @handle
+    /// URL of a feed or of a page that names one, or a timeline on X such as @handle
     url: String,
-    /// What it is: feed, website, watchlist or x [default: x for a timeline on X, else feed]
-    #[arg(long)]
-    kind: Option<Kind>,
-    /// What to call it
-    #[arg(long)]
-    name: Option<String>,
-    /// The collection it goes into [default: default]
-    #[arg(long)]
-    collection: Option<String>,
-    /// Minutes between two polls [default: as configured]
-    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
-    interval: Option<u32>,
-    /// Seconds to leave its host alone after it
-    #[arg(long, value_name = "SECONDS")]
-    delay: Option<u32>,
-    /// The policy it goes by [default: as configured]
-    #[arg(long)]
-    policy: Option<String>,
-    /// Which of its entries are duplicates and not stored: entry (copies of an entry) or content (whatever has the text of
-    /// another) [default: as configured]
-    #[arg(long, value_name = "RULE")]
-    duplicates: Option<String>,
-    /// Existing entries that its first poll stores: none, recent (up to 10 of the newest within the maximum age) or all
-    #[arg(long, value_name = "WHICH", default_value = "all")]
-    backfill: Backfill,
+    #[command(flatten)]
+    flags: SourceFlags<false>,
     /// The same as --backfill none
     #[arg(long, conflicts_with = "backfill")]
     no_backfill: bool,
@@ -50,22 +28,14 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
     let client = context.client().await?;
     let is_x = gleaner_core::x::timeline_url(&args.url).is_ok();
-    let kind = args.kind.unwrap_or(if is_x { Kind::X } else { Kind::Feed });
-    let backfill = if args.no_backfill { Backfill::None } else { args.backfill };
-    let mut fields = json!({ "url": args.url, "kind": kind, "backfill": backfill.name() });
-    let mut set = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            fields[name] = value;
-        }
-    };
-    set("name", args.name.clone().map(Value::from));
-    set("poll_interval_minutes", args.interval.map(Value::from));
-    set("poll_delay_seconds", args.delay.map(Value::from));
-    set("policy", args.policy.clone().map(Value::from));
-    set("duplicates", args.duplicates.clone().map(Value::from));
-    if let Some(name) = &args.collection {
-        set("collection_id", Some(collection::id_of(&client, name).await?.into()));
+    let kind = if is_x { Kind::X } else { Kind::Feed };
+    let backfill = if args.no_backfill { Backfill::None } else { Backfill::All };
+    let mut fields = args.flags.to_json(&client).await?;
+    for (name, default) in [("url", args.url.as_str()), ("kind", kind.name()), ("backfill", backfill.name())]
+    {
+        fields.entry(name).or_insert_with(|| default.into());
     }
+    let fields = Value::Object(fields);
     let added = match args.unchecked {
         true => client.post("/sources", fields).await.map(|source| {
             let also_in = source["also_in"].clone();
@@ -78,7 +48,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
             let note = added["note"].as_str().map(str::to_owned);
             (added["source"].clone(), true, note, added["also_in"].clone())
         }
-        // To be there is all that was asked.
+        // It already exists, which is what was asked for.
         Err(Failure::Refused { id: Some(id), code, .. }) if code == "duplicate" => {
             (client.get(&format!("/sources/{id}")).await?, false, None, json!([]))
         }

@@ -9,9 +9,9 @@ use tokio::net::TcpListener;
 
 use super::serve::{self, stop};
 use super::{Context, Failure, progress};
-use crate::clock::{Chance, Clock as _, FastClock, SystemClock};
+use crate::clock::{Clock as _, FastClock, RandomSource, SystemClock};
 use crate::config::{Config, Loaded, Role};
-use crate::demo::{self, Act, CAST, NEWCOMER, Place, Story, World};
+use crate::demo::{self, Behaviour, DemoServer, NEWCOMER, PUBLISHERS, Scenario, TempDirectory};
 use crate::engine::Engine;
 use crate::service::Service;
 
@@ -45,19 +45,20 @@ struct Demo {
     engine: Engine,
     service: Arc<Service>,
     clock: Arc<FastClock>,
-    story: Story,
+    scenario: Scenario,
     /// The sources, in the order of the cast.
     ids: Vec<i64>,
-    world: World,
+    server: DemoServer,
 }
 
 /// Where the demo keeps its database.
-pub(super) fn place() -> Result<Place, Failure> {
-    Place::make().map_err(|error| Failure::Failed(format!("cannot make a temporary directory: {error}")))
+pub(super) fn place() -> Result<TempDirectory, Failure> {
+    TempDirectory::create()
+        .map_err(|error| Failure::Failed(format!("cannot make a temporary directory: {error}")))
 }
 
 /// The demo's own settings, for it works where those of this machine do not.
-pub(super) fn settings(place: &Place, set: &[String]) -> Result<Loaded, Failure> {
+pub(super) fn settings(place: &TempDirectory, set: &[String]) -> Result<Loaded, Failure> {
     demo::settings(place.path(), set).map_err(|errors| Failure::Config(errors.to_string()))
 }
 
@@ -78,27 +79,27 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     drop(waiting);
     let base = format!("http://{}", listener.local_addr()?);
     greet(args, context, &demo, &base).await?;
-    let Demo { engine, service, world: _world, .. } = demo;
+    let Demo { engine, service, server: _world, .. } = demo;
     let site = serve::Site { role: Role::All, engine: Some(engine), listener: Some(listener) };
     serve::until_stopped(&service, site, stopping).await
 }
 
 /// Makes a world, and runs some days of it.
 async fn prepare(args: &Args, config: Config) -> Result<Demo, Failure> {
-    crate::log::start(&config.log);
+    crate::log::init(&config.log);
     let now = SystemClock.now().as_millis();
     let opening = Time::from_millis(now - now.rem_euclid(60_000));
     let begin = Time::from_millis(opening.as_millis() - i64::from(args.ahead) * 86_400_000);
     let clock = Arc::new(FastClock::new(begin, args.speed * 60));
-    let story = Story { seed: args.seed, opening };
-    let world = World::start(story, Arc::clone(&clock)).await;
-    let world = world.map_err(|error| Failure::Failed(format!("cannot listen on 127.0.0.1: {error}")))?;
-    let (ticking, chance) = (Arc::clone(&clock) as _, Chance::seeded(args.seed));
-    let service = Arc::new(Service::open_in(config, world.outside(), ticking, chance).await?);
-    let ids = demo::add_all(&service).await?;
+    let scenario = Scenario { seed: args.seed, opening };
+    let server = DemoServer::start(scenario, Arc::clone(&clock)).await;
+    let server = server.map_err(|error| Failure::Failed(format!("cannot listen on 127.0.0.1: {error}")))?;
+    let (ticking, random) = (Arc::clone(&clock) as _, RandomSource::seeded(args.seed));
+    let service = Arc::new(Service::open_in(config, server.network_overrides(), ticking, random).await?);
+    let ids = demo::add_sources(&service).await?;
     let mut engine = service.engine("demo")?;
     demo::run_ahead(&mut engine, &service, &clock, opening).await?;
-    Ok(Demo { engine, service, clock, story, ids, world })
+    Ok(Demo { engine, service, clock, scenario, ids, server })
 }
 
 /// Says where to look, and at what.
@@ -117,16 +118,18 @@ async fn greet(args: &Args, context: &mut Context<'_>, demo: &Demo, base: &str) 
         demo.ids.len(),
         args.ahead
     )?;
-    let hour = demo.story.hour(demo.clock.now());
-    for (player, id) in CAST.iter().zip(&demo.ids) {
-        let Some(why) = player.watch else { continue };
-        let when = player.next_turn(hour).map(|hours| (hours * 60 / i64::from(minutes), player.act(hour)));
+    let hour = demo.scenario.hour(demo.clock.now());
+    for (publisher, id) in PUBLISHERS.iter().zip(&demo.ids) {
+        let Some(why) = publisher.highlight else { continue };
+        let when = publisher
+            .next_change(hour)
+            .map(|hours| (hours * 60 / i64::from(minutes), publisher.behaviour(hour)));
         let when = match when {
-            Some((seconds, Act::Well)) => format!("; it begins in {seconds} s"),
+            Some((seconds, Behaviour::Normal)) => format!("; it begins in {seconds} s"),
             Some((seconds, _)) => format!("; it ends in {seconds} s"),
             None => String::new(),
         };
-        writeln!(context.out, "  {} {why}{when}\n    {base}/sources/{id}", player.name)?;
+        writeln!(context.out, "  {} {why}{when}\n    {base}/sources/{id}", publisher.name)?;
     }
     writeln!(context.out, "  {NEWCOMER} waits to be added: http://newcomer.example/\n    {base}/add")?;
     writeln!(context.out, "\nCtrl-C ends it and leaves nothing behind.")?;

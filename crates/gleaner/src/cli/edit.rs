@@ -1,107 +1,125 @@
-//! `gleaner edit`: what is said about a source.
+//! `gleaner edit`: sets fields of one source, or of many at once.
 
-use clap::ArgAction;
-use gleaner_core::source::Kind;
 use serde_json::{Map, Value, json};
 
+use super::client::Client;
 use super::show::text;
 use super::source::id_of;
+use super::source_flags::SourceFlags;
 use super::{Context, Failure, collection};
-
-/// What makes something the usual again.
-const USUAL: &str = "default";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The source, by id or URL
-    source: String,
-    /// Another address; failures are forgotten, and it is polled at once
-    #[arg(long)]
-    url: Option<String>,
-    /// What it is: feed, website, watchlist or x
-    #[arg(long)]
-    kind: Option<Kind>,
-    /// What to call it; empty: nothing
-    #[arg(long)]
-    name: Option<String>,
-    /// The collection it goes into
-    #[arg(long)]
-    collection: Option<String>,
-    /// Minutes between two polls, auto, or default
-    #[arg(long, value_name = "MINUTES")]
-    interval: Option<String>,
-    /// Seconds to leave its host alone after it, or default
-    #[arg(long, value_name = "SECONDS")]
-    delay: Option<String>,
-    /// The policy it goes by, or default
-    #[arg(long)]
-    policy: Option<String>,
-    /// Which of its entries are duplicates and not stored: entry (copies of an entry), content (whatever has the text of
-    /// another), or default
-    #[arg(long, value_name = "RULE")]
-    duplicates: Option<String>,
-    /// Which links of a watchlist are followed; empty: those that look like articles
-    #[arg(long, value_name = "CSS")]
-    article_selector: Option<String>,
-    /// What of a website always changes and is left out; empty: nothing
-    #[arg(long, value_name = "CSS")]
-    ignore_selector: Option<String>,
-    /// Whether each new entry's page is fetched
-    #[arg(long, value_name = "true|false", action = ArgAction::Set)]
-    full_content: Option<bool>,
-    /// Whether robots.txt is not asked
-    #[arg(long, value_name = "true|false", action = ArgAction::Set)]
-    ignore_robots: Option<bool>,
+    /// Sources, by id or URL
+    #[arg(required_unless_present = "select", value_name = "SOURCE")]
+    sources: Vec<String>,
+    /// All sources that match, instead of naming them: all, suspect, or status=, kind=, host=, q= or in-collection= with a
+    /// value; may be repeated, and all must match
+    #[arg(long, value_name = "FILTER", conflicts_with = "sources")]
+    select: Vec<String>,
+    #[command(flatten)]
+    flags: SourceFlags<true>,
     /// For programs: JSON instead of words
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
-    let mut fields = fields(args)?;
-    if fields.is_empty() && args.collection.is_none() {
+    if args.flags.is_empty() {
         return Err(Failure::Usage("say what is to change, as in --interval 15; --help lists it".to_owned()));
     }
     let client = context.client().await?;
-    let (id, _) = id_of(&client, &args.source).await?;
-    if let Some(name) = &args.collection {
-        fields.insert("collection_id".to_owned(), collection::id_of(&client, name).await?.into());
+    if let ([source], []) = (args.sources.as_slice(), args.select.as_slice()) {
+        let (id, _) = id_of(&client, source).await?;
+        let fields = args.flags.to_json(&client).await?;
+        let changed = names(&fields);
+        let source = client.patch(&format!("/sources/{id}"), Value::Object(fields)).await?;
+        let words = format!("changed {changed} of source {id} ({})", text(&source, "url"));
+        return context.say(args.json, &source, &words);
     }
-    let changed: Vec<String> = fields.keys().cloned().collect();
-    let source = client.patch(&format!("/sources/{id}"), Value::Object(fields)).await?;
-    let words = format!("changed {} of source {id} ({})", changed.join(", "), text(&source, "url"));
-    context.say(args.json, &source, &words)
+    let mut request = Map::new();
+    if args.select.is_empty() {
+        let mut ids = Vec::with_capacity(args.sources.len());
+        for source in &args.sources {
+            ids.push(id_of(&client, source).await?.0);
+        }
+        request.insert("ids".to_owned(), json!(ids));
+    } else {
+        request.insert("filter".to_owned(), filter(&args.select, &client).await?);
+    }
+    let fields = args.flags.to_json(&client).await?;
+    let changed = names(&fields);
+    request.insert("action".to_owned(), "edit".into());
+    request.insert("fields".to_owned(), Value::Object(fields));
+    edit_many(args, &client, request, &changed, context).await
 }
 
-fn fields(args: &Args) -> Result<Map<String, Value>, Failure> {
-    let words = |text: &Option<String>| text.as_ref().map(|text| Value::from(text.as_str()));
-    let or_usual = |text: &Option<String>| {
-        text.as_ref().map(|text| if text == USUAL { Value::Null } else { Value::from(text.as_str()) })
-    };
-    let number = |name: &str, text: &Option<String>| match text.as_deref() {
-        None => Ok(None),
-        Some(USUAL) => Ok(Some(Value::Null)),
-        Some("auto") if name == "--interval" => Ok(Some("auto".into())),
-        Some(text) => match text.parse::<u32>() {
-            Ok(number) => Ok(Some(number.into())),
-            Err(_) => {
-                let auto = if name == "--interval" { ", auto" } else { "" };
-                Err(Failure::Usage(format!("{name} {text}: it takes a whole number{auto} or default")))
+fn names(fields: &Map<String, Value>) -> String {
+    fields.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Edits page by page, and reports each failure.
+async fn edit_many(
+    args: &Args,
+    client: &Client,
+    mut request: Map<String, Value>,
+    changed: &str,
+    context: &mut Context<'_>,
+) -> Result<(), Failure> {
+    let (mut done, mut failed) = (0_u64, 0_u64);
+    loop {
+        let page = client.post("/sources/bulk", Value::Object(request.clone())).await?;
+        for item in page["items"].as_array().into_iter().flatten() {
+            let is_ok = item["ok"] == true;
+            done += u64::from(is_ok);
+            failed += u64::from(!is_ok);
+            if args.json {
+                context.json_line(item)?;
+            } else if !is_ok {
+                let why = item["problem"]["detail"].as_str().unwrap_or("it failed");
+                writeln!(context.out, "source {}: {why}", text(item, "id"))?;
             }
-        },
-    };
-    let given = [
-        ("url", words(&args.url)),
-        ("kind", args.kind.map(|kind| json!(kind))),
-        ("name", words(&args.name)),
-        ("poll_interval_minutes", number("--interval", &args.interval)?),
-        ("poll_delay_seconds", number("--delay", &args.delay)?),
-        ("policy", or_usual(&args.policy)),
-        ("duplicates", or_usual(&args.duplicates)),
-        ("article_selector", words(&args.article_selector)),
-        ("ignore_selector", words(&args.ignore_selector)),
-        ("full_content", args.full_content.map(Value::from)),
-        ("ignore_robots", args.ignore_robots.map(Value::from)),
-    ];
-    Ok(given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+        }
+        match page["next_cursor"].as_i64() {
+            Some(cursor) => request.insert("cursor".to_owned(), cursor.into()),
+            None => break,
+        };
+    }
+    if !args.json {
+        let sources = if done == 1 { "source" } else { "sources" };
+        writeln!(context.out, "set {changed} of {done} {sources}")?;
+    }
+    match failed {
+        0 => Ok(()),
+        _ => {
+            context.out.flush()?;
+            Err(Failure::Failed(format!("{failed} sources could not be changed")))
+        }
+    }
+}
+
+/// The filter of a bulk request.
+async fn filter(select: &[String], client: &Client) -> Result<Value, Failure> {
+    let mut filter = Map::new();
+    for condition in select {
+        match condition.split_once('=') {
+            None if condition == "all" => {}
+            None if condition == "suspect" => {
+                filter.insert("suspect".to_owned(), true.into());
+            }
+            Some(("in-collection", name)) => {
+                let id = collection::id_of(client, name).await?;
+                filter.insert("collection_id".to_owned(), id.into());
+            }
+            Some((key @ ("status" | "kind" | "host" | "q"), value)) => {
+                filter.insert(key.to_owned(), value.into());
+            }
+            _ => {
+                return Err(Failure::Usage(format!(
+                    "--select {condition}: it takes all, suspect, or status=, kind=, host=, q= or in-collection= with a value"
+                )));
+            }
+        }
+    }
+    Ok(Value::Object(filter))
 }

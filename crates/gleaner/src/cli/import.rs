@@ -1,4 +1,4 @@
-//! `gleaner import` and `gleaner export`: lists of sources, in and out.
+//! `gleaner import` and `gleaner export`: lists of sources.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::service::{Backfill, Format, MAX_LIST_BYTES};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Import {
-    /// An OPML file, or one with a JSON object a line; - reads standard input, and what begins with http is fetched
+    /// An OPML file, or one with a JSON object per line; - reads standard input, and a URL is fetched
     #[arg(value_name = "FILE|URL|-")]
     list: String,
     /// opml or json [default: as the list looks]
@@ -33,7 +33,7 @@ pub(super) struct Import {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Export {
-    /// opml, for other programs, or json, with all that is set
+    /// opml, for other programs, or json, with every field that is not secret
     #[arg(long, default_value = "opml")]
     format: Format,
     /// Only this collection
@@ -45,7 +45,7 @@ pub(super) struct Export {
 }
 
 pub(super) async fn import(args: &Import, context: &mut Context<'_>) -> Result<(), Failure> {
-    let sent = sent(&args.list)?;
+    let body = request_body(&args.list)?;
     let client = context.client().await?;
     let mut parameters = vec![("backfill", args.backfill.name().to_owned())];
     parameters.extend(args.format.map(|format| ("format", format.to_string())));
@@ -53,30 +53,30 @@ pub(super) async fn import(args: &Import, context: &mut Context<'_>) -> Result<(
         parameters.push(("collection_id", collection::id_of(&client, name).await?.to_string()));
     }
     let spinner = progress::spinner("importing");
-    let imported = client.ask(Method::POST, &format!("/import{}", query(&parameters)), sent).await;
+    let imported = client.ask(Method::POST, &format!("/import{}", query(&parameters)), body).await;
     spinner.finish_and_clear();
     let imported = imported?;
     if args.json {
         context.json(&imported)?;
     } else {
-        tell(args, &imported, context)?;
+        print(args, &imported, context)?;
     }
     match imported["bad"].as_u64() {
         None | Some(0) => Ok(()),
         Some(bad) => {
             context.out.flush()?;
-            Err(Failure::Failed(format!("{bad} could not be imported, as told line by line; the rest was")))
+            Err(Failure::Failed(format!("{bad} could not be imported, see the lines above; the others were")))
         }
     }
 }
 
-fn sent(list: &str) -> Result<Sent, Failure> {
+fn request_body(list: &str) -> Result<Sent, Failure> {
     if list.starts_with("http://") || list.starts_with("https://") {
         return Ok(Sent::Json(json!({ "url": list })));
     }
     let cannot = |error| Failure::Usage(format!("{list} cannot be read: {error}"));
     let mut bytes = Vec::new();
-    // One more than fits, so that what is cut off is told from what just fits.
+    // One byte more than allowed, to notice a list that is too large.
     let most = MAX_LIST_BYTES as u64 + 1;
     if list == "-" {
         std::io::stdin().lock().take(most).read_to_end(&mut bytes).map_err(Failure::Input)?;
@@ -89,23 +89,23 @@ fn sent(list: &str) -> Result<Sent, Failure> {
     Ok(Sent::File("application/octet-stream", bytes.into()))
 }
 
-fn tell(args: &Import, imported: &Value, context: &mut Context<'_>) -> Result<(), Failure> {
+fn print(args: &Import, imported: &Value, context: &mut Context<'_>) -> Result<(), Failure> {
     let report = imported["report"].as_array().map(Vec::as_slice).unwrap_or_default();
     if !report.is_empty() {
         let row = |line: &Value| vec![text(line, "line"), text(line, "url"), text(line, "message")];
         context.table(&["line", "url", "what"], rows(report, row))?;
         writeln!(context.out)?;
     }
-    let told = |field: &str| imported[field].as_u64().unwrap_or(0);
-    let made = match told("collections") {
+    let count = |field: &str| imported[field].as_u64().unwrap_or(0);
+    let made = match count("collections") {
         0 => String::new(),
         1 => "; made 1 collection".to_owned(),
         n => format!("; made {n} collections"),
     };
-    let (added, there, bad) = (told("added"), told("duplicates"), told("bad"));
+    let (added, there, bad) = (count("added"), count("duplicates"), count("bad"));
     writeln!(context.out, "added {added}, {there} were there already, {bad} are bad{made}")?;
     if added > 0 {
-        let minutes = told("first_polls_within_seconds").div_ceil(60);
+        let minutes = count("first_polls_within_seconds").div_ceil(60);
         let stores = args.backfill.description();
         writeln!(
             context.out,

@@ -35,8 +35,10 @@ mod remote;
 mod replay;
 mod serve;
 mod show;
+#[cfg(feature = "simulate")]
 mod simulate;
 mod source;
+mod source_flags;
 mod table;
 mod token;
 mod try_url;
@@ -107,7 +109,7 @@ enum Command {
     Links(links::Args),
     /// Add a source
     Add(add::Args),
-    /// Change what is said about a source
+    /// Set fields of a source, or of many at once
     Edit(edit::Args),
     /// Enable sources, or end their quarantine; they are polled at once
     Enable(manage::Enable),
@@ -150,6 +152,7 @@ enum Command {
     /// Look at policies: what failures do to sources
     Policy(policy::Args),
     /// Run half a year of decisions in an invented world, and say what they come to
+    #[cfg(feature = "simulate")]
     Simulate(simulate::Args),
     /// Check that everything is there that gleaner needs, and say what to do where it is not
     Doctor(doctor::Args),
@@ -236,6 +239,7 @@ async fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<(), Fa
     match command {
         Command::Config(args) => config::run(args, context),
         Command::Policy(args) => policy::run(args, context).await,
+        #[cfg(feature = "simulate")]
         Command::Simulate(args) => simulate::run(args, context),
         Command::Serve(args) => serve::run(args, context).await,
         Command::Demo(args) => demo::run(args, context).await,

@@ -39,7 +39,7 @@ pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Fa
     if let Some(role) = args.role.as_deref().and_then(Role::named) {
         context.loaded.config.serve.role = role;
     }
-    crate::log::start(&context.loaded.config.log);
+    crate::log::init(&context.loaded.config.log);
     let told = stop();
     let service = Arc::new(context.service().await?);
     let config = &context.loaded.config;

@@ -1,4 +1,4 @@
-//! Sources as people name them: by id, by URL, or by handle.
+//! Sources by what people type: an id, a URL or a handle.
 
 use gleaner_core::link;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::Failure;
 use super::client::Client;
 use super::show::text;
 
-/// The source that is meant.
+/// The source of that id, URL or handle.
 pub(super) async fn named(client: &Client, given: &str) -> Result<Value, Failure> {
     if let Ok(id) = given.parse::<i64>() {
         return client.get(&format!("/sources/{id}")).await;
@@ -17,7 +17,7 @@ pub(super) async fn named(client: &Client, given: &str) -> Result<Value, Failure
         Failure::Usage(format!("'{given}' is neither an id nor a URL; `gleaner list` shows both"))
     })?;
     let wanted = link::canonical(url.as_str());
-    // Spellings differ in what comes before and behind this.
+    // Spellings of a URL differ only before the host and after the path.
     let search = vec![("q", part(&url))];
     let mut pages = client.pages("/sources", &search);
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ pub(super) async fn named(client: &Client, given: &str) -> Result<Value, Failure
     }
 }
 
-/// The id of the source that is meant, and how to call it.
+/// Id and URL of a source.
 pub(super) async fn id_of(client: &Client, given: &str) -> Result<(i64, String), Failure> {
     let source = named(client, given).await?;
     let id = source["id"].as_i64().ok_or_else(|| {

@@ -1,17 +1,18 @@
-//! `gleaner try`: what a URL is, and what would be stored of it.
+//! `gleaner try`: previews a URL without storing anything.
 
 use serde_json::json;
 
+use super::paint::Paint;
 use super::table::{aligned, shortened};
 use super::{Context, Failure};
 use crate::printable::escape_json;
-use crate::service::{Trial, TrialEntry, TrialFeed, try_url};
+use crate::service::{Backfill, Candidate, Preview, PreviewEntry, preview_url};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A feed, or a page that names one
+    /// A feed, a page that names one, an index page or a page
     url: String,
-    /// As if it were added without what was published before now
+    /// Preview it as a source that is added without the entries published before now
     #[arg(long)]
     no_backfill: bool,
     /// For programs: JSON instead of a table
@@ -20,51 +21,72 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &mut Context<'_>) -> Result<(), Failure> {
-    // Only the server knows what it can reach; here it needs no database.
-    let trial = match &context.server.url {
+    // Only the server knows what it can reach; without one no database is needed.
+    let preview = match &context.server.url {
         Some(_) => {
-            let asked = json!({ "url": args.url, "backfill": !args.no_backfill });
-            let told = context.client().await?.post("/try", asked).await?;
-            let odd = |error| Failure::Failed(format!("the server's answer cannot be read: {error}"));
-            serde_json::from_value(told).map_err(odd)?
+            let body = json!({ "url": args.url, "backfill": !args.no_backfill });
+            let response = context.client().await?.post("/try", body).await?;
+            let unreadable =
+                |error| Failure::Failed(format!("the server's response cannot be read: {error}"));
+            serde_json::from_value(response).map_err(unreadable)?
         }
-        None => try_url(&context.loaded.config, &args.url, !args.no_backfill).await?,
+        None => {
+            let backfill = if args.no_backfill { Backfill::None } else { Backfill::All };
+            preview_url(&context.loaded.config, &args.url, backfill).await?
+        }
     };
     if args.json {
-        let text = serde_json::to_string_pretty(&trial).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&preview).unwrap_or_default();
         writeln!(context.out, "{}", escape_json(&text))?;
     } else {
-        context.out.write_all(shown(&trial, context.paint).as_bytes())?;
+        context.out.write_all(describe(&preview, context.paint).as_bytes())?;
     }
     Ok(())
 }
 
-fn shown(trial: &Trial, paint: super::paint::Paint) -> String {
-    let notes: String = trial.notes.iter().map(|note| format!("note: {note}\n")).collect();
-    if !trial.feeds.is_empty() {
-        let feed = |feed: &TrialFeed| {
-            let title = feed.title.as_deref().unwrap_or_default();
-            vec!["".to_owned(), shortened(&feed.url, 500), shortened(title, 80)]
-        };
-        let feeds = aligned(&trial.feeds.iter().map(feed).collect::<Vec<_>>());
-        return format!(
-            "{} is a page that names these feeds; try or add one of them:\n{feeds}{notes}",
-            trial.url
-        );
+fn describe(preview: &Preview, paint: Paint) -> String {
+    let Candidate { kind, url, title, entries, entry_count, stored_count, is_read, notes, .. } =
+        &preview.best;
+    let title = title.as_deref().unwrap_or("(without a title)");
+    let mut text =
+        format!("{}\n{} {}\n\n", paint.bold(shortened(title, 100)), kind.name(), shortened(url, 500));
+    if !entries.is_empty() {
+        let mut rows = vec![["published", "verdict", "title", "link"].map(str::to_owned).to_vec()];
+        rows.extend(entries.iter().map(row));
+        text.push_str(&aligned(&rows));
+        text.push('\n');
     }
-    let title = trial.title.as_deref().unwrap_or("(without a title)");
-    let mut rows = vec![["published", "verdict", "title", "link"].map(str::to_owned).to_vec()];
-    rows.extend(trial.entries.iter().map(row));
-    let stored = trial.entries.iter().filter(|entry| entry.verdict == "stored").count();
-    let counts = format!("{} entries, {stored} would be stored; nothing was.", trial.entries.len());
-    format!("{}\n{}\n\n{}\n{notes}{counts}\n", paint.bold(shortened(title, 100)), trial.url, aligned(&rows))
+    text.extend(notes.iter().map(|note| format!("note: {note}\n")));
+    if *is_read {
+        let entries = if *entry_count == 1 { "entry" } else { "entries" };
+        text.push_str(&format!("{entry_count} {entries}, {stored_count} would be stored; nothing was.\n"));
+    }
+    if !preview.alternatives.is_empty() {
+        let rows: Vec<_> = preview.alternatives.iter().map(alternative).collect();
+        text.push_str(&format!("\nOther ways to follow it:\n{}", aligned(&rows)));
+    }
+    text
 }
 
-fn row(entry: &TrialEntry) -> Vec<String> {
+fn row(entry: &PreviewEntry) -> Vec<String> {
     vec![
         entry.published_at.map_or("-".to_owned(), |at| at.to_string()),
         entry.verdict.clone(),
         shortened(entry.title.as_deref().unwrap_or(&entry.body), 60),
         shortened(entry.url.as_deref().unwrap_or("-"), 200),
     ]
+}
+
+fn alternative(candidate: &Candidate) -> Vec<String> {
+    let details = match (candidate.is_read, candidate.is_comments) {
+        (true, _) => {
+            let counts =
+                format!("{} of {} entries would be stored", candidate.stored_count, candidate.entry_count);
+            let notes = candidate.notes.iter().map(|note| format!("; {}", shortened(note, 200)));
+            std::iter::once(counts).chain(notes).collect()
+        }
+        (false, true) => "readers' comments".to_owned(),
+        (false, false) => shortened(candidate.title.as_deref().unwrap_or_default(), 80),
+    };
+    vec![String::new(), candidate.kind.name().to_owned(), shortened(&candidate.url, 500), details]
 }

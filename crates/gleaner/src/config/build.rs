@@ -18,6 +18,7 @@ use super::load::{Effective, Loaded, Merged};
 use super::parse;
 use super::secret::Secret;
 use super::settings::{self, Setting};
+use super::sign_in;
 use super::types::*;
 
 /// Builds the configuration, or says everything that is wrong with it.
@@ -26,6 +27,7 @@ pub(super) fn build(mut merged: Merged) -> Result<Loaded, ConfigErrors> {
     let overlays = overlays(&mut merged);
     let policies = policies(&mut merged, &overlays);
     check_default_policy(&mut merged, &policies);
+    sign_in::check(&mut merged);
     if !merged.errors.is_empty() {
         return Err(merged.into_errors());
     }
@@ -46,11 +48,11 @@ pub(super) fn build(mut merged: Merged) -> Result<Loaded, ConfigErrors> {
 }
 
 impl Merged {
-    fn get(&self, key: &str) -> Option<&Entry> {
+    pub(super) fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.get(&Key(key.split('.').map(str::to_owned).collect()))
     }
 
-    fn under<'a>(&'a self, section: &'a [&str]) -> impl Iterator<Item = &'a Entry> {
+    pub(super) fn under<'a>(&'a self, section: &'a [&str]) -> impl Iterator<Item = &'a Entry> {
         self.entries.values().filter(move |entry| {
             entry.key.0.len() >= section.len() && entry.key.0.iter().zip(section).all(|(part, of)| part == of)
         })
@@ -180,10 +182,11 @@ impl Reader<'_> {
         // All sections are read before any gives up, so that all that is missing is named.
         let (source, judgement, fetch) = (self.source(), self.judgement(), self.fetch());
         let (store, api, x, log) = (self.store(), self.api(), self.x(), self.log());
-        let (serve, nats) = (self.serve(), self.nats());
+        let (serve, nats, oidc) = (self.serve(), self.nats(), self.oidc());
         let (source, judgement, fetch) = (source?, judgement?, fetch?);
         let (store, api, serve, nats, x, log) = (store?, api?, serve?, nats?, x?, log?);
-        Some(Config { source, judgement, fetch, store, api, serve, nats, x, log, policies, overlays })
+        let oidc = oidc?;
+        Some(Config { source, judgement, fetch, store, api, oidc, serve, nats, x, log, policies, overlays })
     }
 
     fn source(&mut self) -> Option<Source> {
@@ -283,9 +286,29 @@ impl Reader<'_> {
             max_connections: self.whole("api.max_connections")?,
             max_connections_per_address: self.whole("api.max_connections_per_address")?,
             max_streams: self.whole("api.max_streams")?,
+            max_streams_per_user: self.whole("api.max_streams_per_user")?,
             trusted_proxies: self.networks("api.trusted_proxies")?,
+            proxy_auth_header: self.optional("api.proxy_auth_header", parse::sign_in_header),
+            proxy_auth_create: self.value("api.proxy_auth_create")?.as_bool()?,
             jwt_secret: self.optional("api.jwt_secret", parse::secret).map(Secret::new),
         })
+    }
+
+    fn oidc(&mut self) -> Option<Option<Oidc>> {
+        let text = |text: &str| Some(text.to_owned());
+        let (issuer, client_id) =
+            (self.optional("oidc.issuer", parse::issuer), self.optional("oidc.client_id", text));
+        let (Some(issuer), Some(client_id)) = (issuer, client_id) else { return Some(None) };
+        let scopes = self.value("oidc.scopes")?.as_array()?.iter();
+        Some(Some(Oidc {
+            issuer,
+            client_id,
+            scopes: scopes.filter_map(|scope| parse::oidc_scope(scope.as_str()?)).collect(),
+            client_secret: self.optional("oidc.client_secret", text).map(Secret::new),
+            user_claim: self.text("oidc.user_claim", text)?,
+            create_users: self.value("oidc.create_users")?.as_bool()?,
+            button: self.text("oidc.button", text)?,
+        }))
     }
 
     fn serve(&mut self) -> Option<Serve> {

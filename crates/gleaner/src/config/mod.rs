@@ -24,6 +24,7 @@ pub mod reference;
 pub mod render;
 pub mod secret;
 pub mod settings;
+mod sign_in;
 mod types;
 
 pub use error::{ConfigError, ConfigErrors, Origin, Warning};
@@ -33,7 +34,7 @@ pub use load::{Effective, Inputs, Loaded, ReadFile};
 pub use parse::StoreUrl;
 pub use types::registrable;
 pub use types::{
-    Api, Config, Fetch, HostOverride, Log, LogFormat, LogLevel, Nats, Role, Serve, Source, Store, X,
+    Api, Config, Fetch, HostOverride, Log, LogFormat, LogLevel, Nats, Oidc, Role, Serve, Source, Store, X,
 };
 
 /// What the variables that set something begin with.

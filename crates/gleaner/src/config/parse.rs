@@ -65,6 +65,52 @@ pub(super) fn web_url(text: &str) -> Option<Url> {
     Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
+/// Headers that clients set themselves, so that a proxy which does not clear them would pass them on.
+const NOT_FOR_SIGN_IN: [&str; 16] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "authorization",
+    "connection",
+    "content-length",
+    "content-type",
+    "cookie",
+    "forwarded",
+    "host",
+    "idempotency-key",
+    "origin",
+    "referer",
+    "user-agent",
+    "x-form-token",
+    "x-forwarded-for",
+];
+
+/// The name of a header that can name a user, in lower case.
+pub(super) fn sign_in_header(text: &str) -> Option<String> {
+    let name = text.to_ascii_lowercase();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    let fits = (1..=64).contains(&name.len()) && name.bytes().all(plain);
+    let free = !NOT_FOR_SIGN_IN.contains(&name.as_str()) && !name.starts_with("sec-");
+    (fits && free).then_some(name)
+}
+
+/// An issuer of OpenID Connect, byte for byte: it is compared with what the provider says.
+pub(super) fn issuer(text: &str) -> Option<String> {
+    let url = web_url(text)?;
+    let is_local = match url.host()? {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    };
+    let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+    (plain && (url.scheme() == "https" || is_local)).then(|| text.to_owned())
+}
+
+pub(super) fn oidc_scope(text: &str) -> Option<String> {
+    let fits = |byte: u8| byte.is_ascii_graphic() && !b"\"\\".contains(&byte);
+    (!text.is_empty() && text.bytes().all(fits)).then(|| text.to_owned())
+}
+
 pub(super) fn proxy_url(text: &str) -> Option<PrivateUrl> {
     let known = |url: &Url| matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h") && url.has_host();
     Url::parse(text).ok().filter(known).map(PrivateUrl::new)

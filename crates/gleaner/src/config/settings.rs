@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use gleaner_core::source::{LONGEST_INTERVAL, LONGEST_POLL_DELAY};
 use toml::Value;
 
 use super::parse;
@@ -143,7 +144,7 @@ const fn hidden(key: &'static str, takes: Takes, secrecy: Secrecy, about: &'stat
 const DAYS: Takes = Takes::Whole(0, 36_500);
 const SOME: Takes = Takes::Whole(1, u32::MAX as u64);
 const TIMEOUT: Takes = Takes::Number(0.001, 3600.0);
-const DELAY: Takes = Takes::Number(0.0, 86_400.0);
+const DELAY: Takes = Takes::Number(0.0, (LONGEST_POLL_DELAY.as_millis() / 1000) as f64);
 const WEB_URL: Takes = Takes::Text("an http or https URL", |text| parse::web_url(text).is_some());
 const SCOPE: Takes = Takes::Word(&["host", "domain"]);
 const HOURS: Takes = Takes::Overlay("a number of hours above 0");
@@ -164,7 +165,7 @@ pub static SETTINGS: &[Setting] = &[
         "Entries published longer ago are skipped, and unprocessed articles cleaned up; 0: no limit."),
     open("source.keep_unlinked_posts_days", DAYS, Some("90"),
         "Posts that no article links to are kept for so long; 0: for ever."),
-    open("source.poll_interval_minutes", Takes::Whole(1, 525_600), Some("30"),
+    open("source.poll_interval_minutes", Takes::Whole(1, LONGEST_INTERVAL.as_mins()), Some("30"),
         "How often sources are polled that have no interval of their own."),
     open("source.duplicates", Takes::Word(&["entry", "content"]), Some("\"entry\""),
         "Which new entries are duplicates and not stored: entry: copies with the title, text and date of another; content: whatever has the text of another."),
@@ -237,10 +238,31 @@ pub static SETTINGS: &[Setting] = &[
         "How many of them one address has at most; beyond, its oldest without a login is closed. Trusted proxies have no such limit."),
     open("api.max_streams", Takes::Whole(0, 100_000), Some("500"),
         "How many event streams are open at most, open dashboards included; each takes a file descriptor."),
+    open("api.max_streams_per_user", Takes::Whole(0, 100_000), Some("50"),
+        "Maximum number of open event streams of one user, open dashboards included."),
     open("api.trusted_proxies", Takes::List("a network such as 10.0.0.0/8 or fd00::/8, or an address", |text| parse::network(text).is_some()), Some("[]"),
         "Reverse proxies whose X-Forwarded-For tells where a request comes from; not set: nobody's is believed."),
+    open("api.proxy_auth_header", Takes::Text("the name of a header such as Remote-User", |text| parse::sign_in_header(text).is_some()), None,
+        "The header in which a reverse proxy of api.trusted_proxies names the user who signed in there; from anybody else it is ignored. Not set: no such sign-in."),
+    open("api.proxy_auth_create", Takes::Flag, Some("false"),
+        "Whether a user named in that header who does not exist yet is created; never as an admin."),
     hidden("api.jwt_secret", Takes::Text("a text of at least 32 bytes that is hard to guess", |text| parse::secret(text).is_some()), Secrecy::Secret,
         "What access tokens are signed with."),
+
+    open("oidc.issuer", Takes::Text("an https URL as the provider spells its issuer (http on this machine only)", |text| parse::issuer(text).is_some()), None,
+        "The OpenID Connect provider that users sign in at; only in a build with the feature oidc. Not set: none."),
+    open("oidc.client_id", Takes::Text("a text", |text| !text.is_empty()), None,
+        "The id that the provider gave gleaner as a client."),
+    hidden("oidc.client_secret", Takes::Text("a text", |text| !text.is_empty()), Secrecy::Secret,
+        "The secret that the provider gave gleaner; not set: gleaner is a public client, protected by PKCE alone."),
+    open("oidc.scopes", Takes::List("a scope without spaces", |text| parse::oidc_scope(text).is_some()), Some("[\"profile\"]"),
+        "The scopes that are requested besides openid."),
+    open("oidc.user_claim", Takes::Text("the name of a claim", |text| !text.is_empty()), Some("\"preferred_username\""),
+        "The claim that names a user who is created at the first sign-in."),
+    open("oidc.create_users", Takes::Flag, Some("false"),
+        "Whether somebody without a user here becomes a new one at the first sign-in; never an admin, never an existing user."),
+    open("oidc.button", Takes::Text("a text of up to 60 characters", |text| (1..=60).contains(&text.chars().count())), Some("\"Sign in with OpenID Connect\""),
+        "The text of the button on the page to log in."),
 
     open("serve.role", Takes::Word(&["all", "worker", "api"]), Some("\"all\""),
         "What `gleaner serve` does: all; worker: poll and send alone, without API and dashboard; api: the other way round."),

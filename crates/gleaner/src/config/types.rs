@@ -29,6 +29,8 @@ pub struct Config {
     pub store: Store,
     /// `[api]`: the server.
     pub api: Api,
+    /// `[oidc]`: sign-in by OpenID Connect; none: not offered.
+    pub oidc: Option<Oidc>,
     /// `[serve]`: what a process does among others.
     pub serve: Serve,
     /// `[nats]`: where events are streamed to.
@@ -153,10 +155,31 @@ pub struct Api {
     pub max_connections_per_address: u32,
     /// How many streams of events are open at most.
     pub max_streams: u32,
+    /// Maximum number of open event streams of one user.
+    pub max_streams_per_user: u32,
     /// Proxies whose word is taken for where a request comes from.
     pub trusted_proxies: Vec<IpNet>,
+    /// The header in which a trusted proxy names the user, in lower case; none: no sign-in by it.
+    pub proxy_auth_header: Option<String>,
+    /// Whether unknown users named there are created.
+    pub proxy_auth_create: bool,
     /// What access tokens are signed with.
     pub jwt_secret: Option<Secret>,
+}
+
+/// `[oidc]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oidc {
+    /// As the provider spells it: no slash is added.
+    pub issuer: String,
+    pub client_id: String,
+    /// None: a public client.
+    pub client_secret: Option<Secret>,
+    /// Besides `openid`.
+    pub scopes: Vec<String>,
+    pub user_claim: String,
+    pub create_users: bool,
+    pub button: String,
 }
 
 /// `[serve]`.

@@ -1,45 +1,45 @@
-//! A small internet of gleaner's own, on loopback, for whoever wants to see it at work.
+//! A simulated internet on loopback, for `gleaner demo`.
 //!
-//! `story.rs` says what each source does at which time, `cast.rs` who they are, `pages.rs` how it looks, and
-//! `world.rs` serves it. gleaner itself is the real one: only its names, its clock and its limits are the demo's.
-//! Absent on purpose: anything that a server without it would use. Nobody but the command names this module.
+//! `scenario.rs` defines what each publisher does at which time, `publishers.rs` lists the publishers, `pages.rs`
+//! renders their documents, and `server.rs` serves them. Everything else is the real gleaner, with the demo's host
+//! names, clock and limits. Only the command uses this module.
 
-mod cast;
 mod pages;
-mod story;
-mod words;
-mod world;
+mod publishers;
+mod scenario;
+mod server;
+mod text;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use gleaner_core::backfill::Backfill;
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 
-pub use cast::{CAST, NEWCOMER};
-pub use story::{Act, Part, Player, Spell, Story};
-pub use world::World;
+pub use publishers::{NEWCOMER, PUBLISHERS};
+pub use scenario::{Behaviour, Disruption, Format, Publisher, Scenario};
+pub use server::DemoServer;
 
 use crate::clock::FastClock;
 use crate::config::secret::Secret;
 use crate::config::{Config, ConfigErrors, Flag, Inputs, Loaded};
 use crate::engine::Engine;
-use crate::service::{NewSource, Service, ServiceError};
+use crate::service::{Service, ServiceError, SourceSettings};
 
-/// The name that does not exist any more.
-const VANISHED: &str = "vanished.example";
-/// Who stands in for X.
+/// A host name that no longer exists.
+const VANISHED_HOST: &str = "vanished.example";
+/// The host that stands in for X's API.
 const X_HOST: &str = "x-stand-in.example";
-/// How long a request may take. In the world's time: by the demo's clock no machine would be fast enough.
+/// Timeout of a request, in real time: at the demo's clock speed no machine would be fast enough.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// The largest document.
+/// Maximum size of a document.
 const MAX_BODY: usize = 256 * 1024;
-/// How far the clock is set at once while days are run ahead.
-const STEP: Span = Span::from_mins(15);
+/// How far the clock advances at once while days are run ahead.
+const AHEAD_STEP: Span = Span::from_mins(15);
 
-/// The settings, with everything in this directory; what else is set holds where it does not go against that.
+/// The demo's settings, with all files in `directory`; `set` applies where it does not conflict with them.
 pub fn settings(directory: &Path, set: &[String]) -> Result<Loaded, ConfigErrors> {
     let store = toml::Value::from(directory.join("gleaner.db").display().to_string());
     let own = [
@@ -50,7 +50,7 @@ pub fn settings(directory: &Path, set: &[String]) -> Result<Loaded, ConfigErrors
         format!("x.base_url=http://{X_HOST}"),
     ];
     let flag = |name: &str, assignment: String| Flag { name: name.to_owned(), assignment };
-    // What the sources do wrong is on the pages.
+    // The failures of the sources are shown on the dashboard instead.
     let quiet = flag("gleaner demo", "log.level=error".to_owned());
     let given = set.iter().map(|set| flag("--set", set.clone()));
     let flags = [quiet].into_iter().chain(given).chain(own.map(|own| flag("gleaner demo", own))).collect();
@@ -59,32 +59,32 @@ pub fn settings(directory: &Path, set: &[String]) -> Result<Loaded, ConfigErrors
     Config::load(&inputs)
 }
 
-/// Adds everybody but the last; their ids, in the order of the cast.
-pub async fn add_all(service: &Service) -> Result<Vec<i64>, ServiceError> {
+/// Adds all sources except the last; returns their ids in the order of [`PUBLISHERS`].
+pub async fn add_sources(service: &Service) -> Result<Vec<i64>, ServiceError> {
     let actor = service.local().await?;
     let by = service.by(&actor);
     by.set_key(&actor.name, "x", &Secret::new("a-key-of-no-use-elsewhere")).await?;
-    let mut ids = Vec::with_capacity(CAST.len());
-    for (place, player) in CAST.iter().enumerate().filter(|(_, player)| player.interval > 0) {
-        if !CAST.iter().take(place).any(|other| other.collection == player.collection) {
-            by.create_collection(player.collection).await?;
+    let mut ids = Vec::with_capacity(PUBLISHERS.len());
+    let mut collections: HashMap<&str, i64> = HashMap::new();
+    for publisher in PUBLISHERS.iter().filter(|publisher| publisher.interval > 0) {
+        let collection = collections.entry(publisher.collection).or_default();
+        if *collection == 0 {
+            *collection = by.create_collection(publisher.collection).await?.id;
         }
-        let new = NewSource {
-            name: Some(player.name.to_owned()),
-            collection: Some(player.collection.to_owned()),
-            interval: Interval::Minutes(player.interval),
-            policy: player.policy.map(str::to_owned),
-            full_content: player.part == Part::Teaser,
-            backfill: Backfill::None,
-            at_once: false,
-            ..NewSource::new(player.kind(), player.url())
+        let new = SourceSettings {
+            kind: publisher.kind(),
+            name: Some(publisher.name.to_owned()),
+            interval: Interval::Minutes(publisher.interval),
+            policy: publisher.policy.map(str::to_owned),
+            full_content: publisher.format == Format::Teaser,
+            ..SourceSettings::feed(*collection, publisher.url())
         };
-        ids.push(by.add(&new).await?.id);
+        ids.push(by.add_spread(&new).await?.id);
     }
     Ok(ids)
 }
 
-/// Polls all that is due until this time, as fast as it goes, and lets the clock run from there.
+/// Polls everything due until this time as fast as possible, then starts the clock.
 pub async fn run_ahead(
     engine: &mut Engine,
     service: &Service,
@@ -93,21 +93,21 @@ pub async fn run_ahead(
 ) -> Result<(), ServiceError> {
     while service.now() < until {
         engine.run_due(service.now()).await?;
-        clock.advance(STEP.min(until.since(service.now())));
+        clock.advance(AHEAD_STEP.min(until.since(service.now())));
     }
     service.catch_up().await?;
-    clock.let_go();
+    clock.start();
     Ok(())
 }
 
-/// A directory of the demo's own, which goes with it.
-pub struct Place(PathBuf);
+/// A temporary directory that is deleted on drop.
+pub struct TempDirectory(PathBuf);
 
-impl Place {
-    /// Makes one among the system's temporary files, which nobody else can look into.
-    pub fn make() -> io::Result<Self> {
-        let chance: [u8; 8] = crate::vault::random().map_err(io::Error::other)?;
-        let path = std::env::temp_dir().join(format!("gleaner-demo-{}", crate::hex::encode(&chance)));
+impl TempDirectory {
+    /// Creates a directory that only its owner can read.
+    pub fn create() -> io::Result<Self> {
+        let random: [u8; 8] = crate::vault::random().map_err(io::Error::other)?;
+        let path = std::env::temp_dir().join(format!("gleaner-demo-{}", crate::hex::encode(&random)));
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -115,15 +115,14 @@ impl Place {
         Ok(Self(path))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
 }
 
-impl Drop for Place {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
-        // The database may still be closing its files, and in a hurry leave one behind the broom.
+        // The database may still be closing its files, and create one during the deletion.
         let removed = |_: &u32| fs::remove_dir_all(&self.0).is_ok();
         let pause = |_: u32| std::thread::sleep(Duration::from_millis(20));
         (0..50).take_while(|time| !removed(time)).for_each(pause);

@@ -1,18 +1,15 @@
-//! How what was published looks: feeds of three formats, pages, an index, and a timeline as X shows it.
+//! Renders what was published: three feed formats, pages, an index, and a timeline as X's API returns it.
 
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::json;
 
-use super::story::{Item, Part, Player};
+use super::scenario::{Format, Item, Publisher};
 
-/// A document and what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Document {
-    /// Its `Content-Type`.
     pub content_type: &'static str,
-    /// What it says.
     pub body: String,
 }
 
@@ -26,34 +23,34 @@ impl Document {
     }
 }
 
-/// Where one thing is read.
-fn link(player: &Player, item: &Item) -> String {
+/// The URL of an item.
+fn link(publisher: &Publisher, item: &Item) -> String {
     let title = item.title.to_lowercase();
-    let words: Vec<&str> =
+    let text: Vec<&str> =
         title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    format!("http://{}{}{}-{}", player.host, player.dir, item.number, words.join("-"))
+    format!("http://{}{}{}-{}", publisher.host, publisher.dir, item.number, text.join("-"))
 }
 
 fn paragraphs(item: &Item) -> String {
     item.text.iter().map(|text| format!("<p>{text}</p>")).collect()
 }
 
-/// All that somebody shows.
-pub(super) fn document(player: &Player, items: &[Item]) -> Document {
-    match player.part {
-        Part::Rss => rss(player, items, paragraphs),
-        Part::Teaser => rss(player, items, |item| item.text.first().cloned().unwrap_or_default()),
-        Part::Atom => atom(player, items),
-        Part::Json => json_feed(player, items),
-        Part::Index => index(player, items),
-        Part::Page | Part::Timeline => match items.first() {
-            Some(item) => article(item, player.name),
-            None => Document::page(player.name, "", ""),
+/// The publisher's document.
+pub(super) fn document(publisher: &Publisher, items: &[Item]) -> Document {
+    match publisher.format {
+        Format::Rss => rss(publisher, items, paragraphs),
+        Format::Teaser => rss(publisher, items, |item| item.text.first().cloned().unwrap_or_default()),
+        Format::Atom => atom(publisher, items),
+        Format::Json => json_feed(publisher, items),
+        Format::Index => index(publisher, items),
+        Format::Page | Format::Timeline => match items.first() {
+            Some(item) => article(item, publisher.name),
+            None => Document::page(publisher.name, "", ""),
         },
     }
 }
 
-/// One thing by itself.
+/// A page with one item.
 pub(super) fn article(item: &Item, title: &str) -> Document {
     let Item { title: headline, author, at, .. } = item;
     let (text, day) = (paragraphs(item), at.to_string());
@@ -62,24 +59,24 @@ pub(super) fn article(item: &Item, title: &str) -> Document {
     Document::page(title, "", &format!("<article><h1>{headline}</h1>{by}{text}</article>"))
 }
 
-/// Where people arrive; it names the feed, which is of this type.
-pub(super) fn home(player: &Player, feed: &str) -> Document {
-    let Player { name, host, dir, .. } = player;
-    let link = format!("<link rel=alternate type='{feed}' href='http://{host}{dir}{}'>", player.file());
+/// The publisher's home page, which links to its feed of this media type.
+pub(super) fn home(publisher: &Publisher, feed: &str) -> Document {
+    let Publisher { name, host, dir, .. } = publisher;
+    let link = format!("<link rel=alternate type='{feed}' href='http://{host}{dir}{}'>", publisher.file());
     Document::page(name, &link, &format!("<main><h1>{name}</h1></main>"))
 }
 
-fn rss(player: &Player, items: &[Item], content: impl Fn(&Item) -> String) -> Document {
+fn rss(publisher: &Publisher, items: &[Item], content: impl Fn(&Item) -> String) -> Document {
     let mut body = format!(
         "<?xml version='1.0'?><rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/'><channel><title>{}</title>",
-        player.name
+        publisher.name
     );
     for item in items {
         let at =
             httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(item.at.as_millis().max(0) as u64));
-        let (link, content) = (link(player, item), content(item));
+        let (link, content) = (link(publisher, item), content(item));
         let Item { title, author, .. } = item;
-        // Writing to memory does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             body,
             "<item><guid>{link}</guid><link>{link}</link><title>{title}</title><dc:creator>{author}</dc:creator>\
@@ -89,14 +86,14 @@ fn rss(player: &Player, items: &[Item], content: impl Fn(&Item) -> String) -> Do
     Document { content_type: "application/rss+xml", body: body + "</channel></rss>" }
 }
 
-fn atom(player: &Player, items: &[Item]) -> Document {
+fn atom(publisher: &Publisher, items: &[Item]) -> Document {
     let mut body = format!(
         "<feed xmlns='http://www.w3.org/2005/Atom'><id>{}</id><title>{}</title>",
-        player.url(),
-        player.name
+        publisher.url(),
+        publisher.name
     );
     for item in items {
-        let (link, content) = (link(player, item), paragraphs(item));
+        let (link, content) = (link(publisher, item), paragraphs(item));
         let Item { title, author, at, .. } = item;
         let _ = write!(
             body,
@@ -107,34 +104,35 @@ fn atom(player: &Player, items: &[Item]) -> Document {
     Document { content_type: "application/atom+xml", body: body + "</feed>" }
 }
 
-fn json_feed(player: &Player, items: &[Item]) -> Document {
+fn json_feed(publisher: &Publisher, items: &[Item]) -> Document {
     let item = |item: &Item| {
         json!({
-            "id": link(player, item), "url": link(player, item), "title": item.title,
+            "id": link(publisher, item), "url": link(publisher, item), "title": item.title,
             "authors": [{ "name": item.author }], "date_published": item.at.to_string(),
             "content_html": paragraphs(item),
         })
     };
     let items: Vec<_> = items.iter().map(item).collect();
-    let feed = json!({ "version": "https://jsonfeed.org/version/1.1", "title": player.name, "items": items });
+    let feed =
+        json!({ "version": "https://jsonfeed.org/version/1.1", "title": publisher.name, "items": items });
     Document { content_type: "application/feed+json", body: feed.to_string() }
 }
 
-fn index(player: &Player, items: &[Item]) -> Document {
+fn index(publisher: &Publisher, items: &[Item]) -> Document {
     let item = |item: &Item| {
-        let (link, title, at) = (link(player, item), &item.title, item.at);
+        let (link, title, at) = (link(publisher, item), &item.title, item.at);
         format!("<article><h2><a href='{link}'>{title}</a></h2><time datetime='{at}'>{at}</time></article>")
     };
     let items: String = items.iter().map(item).collect();
-    Document::page(player.name, "", &format!("<h1>{}</h1><main>{items}</main>", player.name))
+    Document::page(publisher.name, "", &format!("<h1>{}</h1><main>{items}</main>", publisher.name))
 }
 
-/// What X says about an account.
+/// X's answer about an account.
 pub(super) fn account(id: usize, handle: &str) -> Document {
     x(&json!({ "data": { "id": id.to_string(), "username": handle, "name": handle } }))
 }
 
-/// What X shows of an account that is newer than this post.
+/// X's answer with the posts of an account after `since`.
 pub(super) fn timeline(id: usize, handle: &str, items: &[Item], since: u64) -> Document {
     let tweet = |item: &Item| {
         let (number, at) = (item.number.to_string(), item.at.to_string());

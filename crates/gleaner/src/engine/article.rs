@@ -19,16 +19,16 @@ use gleaner_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::attempt::{caught, filter, off_the_threads};
+use super::attempt::{caught, off_the_threads, rules_of};
 use super::host::host_key;
 use super::poll::{Polled, Turn};
 use super::record::Shared;
 use super::{Inner, Place, credential, elsewhere, judged};
 use crate::fetch::Request;
-use crate::log::Shown;
+use crate::log::Redacted;
 use crate::metrics::add;
 use crate::read::article::{Article, extract};
-use crate::read::glance::bot_wall;
+use crate::read::page_summary::bot_wall;
 use crate::read::{ACCEPT_PAGES, Page, text};
 use crate::store::{
     ArticleCommit, ArticleOutcome, ArticleWork, CommitOutcome, NewArticleWork, NewEvent, Source, StoreError,
@@ -64,7 +64,7 @@ pub(super) fn queue(
     pages: Vec<PageToFetch>,
     now: Time,
 ) -> Vec<NewArticleWork> {
-    let filter = filter(inner, source, now);
+    let filter = rules_of(inner, source, now).filter;
     let work = |PageToFetch { post, seen, revises }: PageToFetch| {
         let url = post.url?;
         let NewPost { guid, title, author, published_at, raw_content, .. } = post;
@@ -178,9 +178,9 @@ pub(super) async fn article(
 /// The database takes other pages, but not this one: that is a try, like a page that cannot be had.
 async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreError) -> Shared<Polled> {
     let now = inner.cx.clock.now();
-    tracing::error!(url = %Shown(&work.url), %error, "a page could not be recorded; nothing of it is kept");
+    tracing::error!(url = %Redacted(&work.url), %error, "a page could not be recorded; nothing of it is kept");
     let error = format!("it could not be recorded: {error}");
-    let outcome = match retry(work.tries, None, now, inner.cx.chance.jitter()) {
+    let outcome = match retry(work.tries, None, now, inner.cx.random.jitter()) {
         Some(at) => ArticleOutcome::Retry { at, error, counts: true },
         None => ArticleOutcome::GivenUp { error },
     };
@@ -224,7 +224,7 @@ async fn fetch_and_extract(inner: &Inner, work: &ArticleWork, many: bool) -> Res
         .map_err(|error| Fault::Blocked(format!("'{}' is no URL: {error}", work.url)).into_failure(None))?;
     let now = inner.cx.clock.now();
     if !work.ignore_robots && work.kind != Kind::Feed {
-        inner.cx.fetcher.allowed(&url, now).await?;
+        inner.cx.fetcher.check_robots(&url, now).await?;
     }
     let credential =
         credential::of_page(&inner.vault, work, &url).map_err(|fault| fault.into_failure(None))?;
@@ -284,7 +284,7 @@ fn outcome(
     excused: bool,
     now: Time,
 ) -> ArticleOutcome {
-    let (url, source) = (Shown(&work.url), Shown(&work.source_url));
+    let (url, source) = (Redacted(&work.url), Redacted(&work.source_url));
     let draft = match serde_json::from_str::<Draft>(&work.draft) {
         Ok(draft) => draft,
         Err(error) => {
@@ -302,8 +302,8 @@ fn outcome(
             ArticleOutcome::Retry { at: now + EXCUSED, error: failure.message, counts: false }
         }
         Err(failure) => {
-            let (error_type, error) = (failure.kind.name(), Shown(&failure.message));
-            match retry(work.tries, failure.retry_after, now, inner.cx.chance.jitter()) {
+            let (error_type, error) = (failure.kind.name(), Redacted(&failure.message));
+            match retry(work.tries, failure.retry_after, now, inner.cx.random.jitter()) {
                 Some(at) => {
                     tracing::info!(%url, %source, error_type, %error, %at, "page failed; tried again");
                     ArticleOutcome::Retry { at, error: failure.message, counts: true }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
-use gleaner_core::backfill::keep_recent;
 use gleaner_core::classify::Fault;
-use gleaner_core::follow::{Beyond, Followed, follow_feed, follow_index};
-use gleaner_core::identity::{Filter, Seen, sift};
+use gleaner_core::follow::{EntryRules, Follow, Followed, select_entries};
+use gleaner_core::identity::{Filter, Seen};
 use gleaner_core::link;
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::recheck;
@@ -26,13 +25,14 @@ use super::host::host_key;
 use super::record::Shared;
 use super::sight::Before;
 use super::{Inner, auto, credential, x};
+use crate::config::Config;
 use crate::fetch::{Request, Response, Validators};
-use crate::read::{self, Document, Lack, Page, Rules};
-use crate::store::{Memory, Source, SourceMove, StoreError};
+use crate::read::{self, Document, MissingEntries, Page, ReadOptions};
+use crate::store::{Memory, Source, SourceMove, SourceSettings, StoreError};
 use crate::vault::Vault;
 
 /// Makes a document of a page, or says why it is none. Runs off the async threads, except on small feeds.
-pub type Reader = fn(&Page<'_>, &Rules<'_>) -> Result<Document, Fault>;
+pub type Reader = fn(&Page<'_>, &ReadOptions<'_>) -> Result<Document, Fault>;
 
 /// What reads which kind of source.
 #[derive(Clone, Copy)]
@@ -173,7 +173,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     let known_validators = validators(source);
     let withheld = request.validators.is_empty() && !known_validators.is_empty();
     if heeds_robots(source) {
-        inner.cx.fetcher.allowed(&request.url, now).await?;
+        inner.cx.fetcher.check_robots(&request.url, now).await?;
     }
     let response = match inner.cx.fetcher.fetch(&request, now).await {
         // A server that says so without being asked is asked as usual.
@@ -202,7 +202,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     }
     let known = known(inner, source).await?;
     let (read, sight) = read_and_sift(inner, source, response, known, now).await?;
-    let Read { hints, lacks, found, dates, response } = match read {
+    let Read { hints, missing_entries, found, dates, response } = match read {
         Ok(read) => read,
         Err((fault, in_its_place)) => {
             let failure = Failure { status: Some(200), ..fault.into_failure(None) };
@@ -215,11 +215,11 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
         max_age: response.hints.max_age,
         expires: response.hints.expires,
         validators_unreliable,
-        ends_early: lacks == Some(Lack::EndsEarly),
+        ends_early: missing_entries == Some(MissingEntries::Truncated),
         ..hints
     };
     let redirect = observe_redirect(source, &response, now);
-    let memory = if lacks != Some(Lack::EndsEarly) && found.waiting == 0 {
+    let memory = if missing_entries != Some(MissingEntries::Truncated) && found.waiting == 0 {
         Memory {
             etag: response.validators.etag,
             last_modified: response.validators.last_modified,
@@ -236,7 +236,7 @@ async fn fetch_and_read(inner: &Inner, source: &Source, many: bool) -> Result<At
     };
     let (moved, proposed_move) = moved(inner, source, &memory, now, found.rest.skipped.known > 0);
     let outcome = Outcome::Fetched { retry_after };
-    let note = lacks.map(|lack| lack.to_string()).or_else(|| waiting(&found));
+    let note = missing_entries.map(|missing| missing.to_string()).or_else(|| waiting(&found));
     let note = note.or_else(|| found_unreliable.then(|| UNRELIABLE.to_owned()));
     let (found, memory) = (Some(found), Some(memory));
     Ok(Attempt { outcome, found, note, memory, moved, proposed_move, sight, dates, ..attempt })
@@ -250,12 +250,27 @@ pub(super) async fn known(inner: &Inner, source: &Source) -> Result<Vec<Seen>, H
     inner.recorder.known(source.id).await.map_err(|error| Halt::unread("what is known of it", error))
 }
 
-/// Which new entries of a source become posts.
-pub(super) fn filter(inner: &Inner, source: &Source, now: Time) -> Filter {
-    let first_poll = source.health.last_success_at.is_none();
-    let max_age = inner.cx.config.source.max_article_age;
-    Filter::new(now, max_age, first_poll, source.settings.backfill, source.created_at)
-        .with_duplicates(inner.cx.duplicates(source))
+/// What decides which entries of a source become posts, in its polls and in previews of it.
+pub fn entry_rules(
+    config: &Config,
+    settings: &SourceSettings,
+    is_first_poll: bool,
+    created_at: Time,
+    now: Time,
+) -> EntryRules {
+    let max_age = config.source.max_article_age;
+    EntryRules {
+        filter: Filter::new(now, max_age, is_first_poll, settings.backfill, created_at)
+            .with_duplicates(config.duplicates(settings.kind, settings.duplicates)),
+        follow: Follow::of(settings.kind, settings.full_content, is_first_poll),
+        page_limit: config.source.max_articles_per_poll as usize,
+    }
+}
+
+/// The rules of a source's next poll.
+pub(super) fn rules_of(inner: &Inner, source: &Source, now: Time) -> EntryRules {
+    let is_first_poll = source.health.last_success_at.is_none();
+    entry_rules(&inner.cx.config, &source.settings, is_first_poll, source.created_at, now)
 }
 
 /// Whether robots.txt is asked first: pages are for people, feeds and X's API are for programs.
@@ -321,7 +336,7 @@ fn waiting(found: &Followed) -> Option<String> {
 /// A document that was read, and what of it is new.
 struct Read {
     hints: Hints,
-    lacks: Option<Lack>,
+    missing_entries: Option<MissingEntries>,
     found: Followed,
     dates: Vec<Time>,
     response: Response,
@@ -339,15 +354,14 @@ async fn read_and_sift(
 ) -> Result<(Result<Read, Unread>, Sight), Failure> {
     let (before, reader) = (Before::of(source, &known), inner.cx.readers.of(source.settings.kind));
     let dead = (source.settings.kind == Kind::Feed).then(|| source.settings.url.clone());
-    let filter = filter(inner, source, now);
+    let entry_rules = rules_of(inner, source, now);
     let (article_selector, ignore_selector) =
         (source.settings.article_selector.clone(), source.settings.ignore_selector.clone());
     let wants_dates = auto::is_unknown(source);
-    let (follows, cap) = (follows(source), inner.cx.config.source.max_articles_per_poll as usize);
     let size = response.body.len();
     let work = move || {
         let page = Page { url: &response.url, content_type: &response.content_type, body: &response.body };
-        let rules = Rules {
+        let rules = ReadOptions {
             article_selector: article_selector.as_deref(),
             ignore_selector: ignore_selector.as_deref(),
         };
@@ -361,17 +375,12 @@ async fn read_and_sift(
                 return Ok((Err((fault, page)), sight));
             }
         };
-        let Document { hints, lacks, entries, .. } = document;
+        let Document { hints, missing_entries, entries, .. } = document;
         let dates = entries.iter().filter(|_| wants_dates).filter_map(|entry| entry.published_at).collect();
-        let found = sift(entries, &known, &filter, lacks.is_none(), now, read::body_text);
-        let found = keep_recent(found, &filter);
-        let found = match follows {
-            Follows::Index(beyond) => follow_index(found, cap, beyond),
-            Follows::Feed => follow_feed(found, cap),
-            Follows::Nothing => Followed { rest: found, ..Followed::default() },
-        };
+        let is_complete = missing_entries.is_none();
+        let found = select_entries(entries, &known, &entry_rules, is_complete, now, read::body_text);
         let hints = Hints { rhythm, ..hints };
-        Ok((Ok(Read { hints, lacks, found, dates, response }), sight))
+        Ok((Ok(Read { hints, missing_entries, found, dates, response }), sight))
     };
     if source.settings.kind == Kind::Feed && size <= SMALL {
         return work().map_err(unreadable);
@@ -397,26 +406,6 @@ pub(super) async fn off_the_threads<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(read) => read.map_err(unreadable),
         Err(error) => Err(panicked(&*error.into_panic())),
-    }
-}
-
-/// Which pages of a source's entries are fetched.
-#[derive(Clone, Copy)]
-enum Follows {
-    /// None.
-    Nothing,
-    /// Those of new links, of which there may be more than a poll may follow.
-    Index(Beyond),
-    /// Those of new and changed entries.
-    Feed,
-}
-
-fn follows(source: &Source) -> Follows {
-    match source.settings.kind {
-        Kind::Watchlist if source.health.last_success_at.is_none() => Follows::Index(Beyond::Seen),
-        Kind::Watchlist => Follows::Index(Beyond::Wait),
-        Kind::Feed if source.settings.full_content => Follows::Feed,
-        Kind::Feed | Kind::Website | Kind::X => Follows::Nothing,
     }
 }
 

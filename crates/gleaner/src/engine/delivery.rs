@@ -14,7 +14,7 @@ use url::Url;
 
 use super::told::Told;
 use crate::config::secret::Secret;
-use crate::fetch::{Fetcher, Post};
+use crate::fetch::{Fetcher, PostRequest};
 use crate::hex;
 use crate::store::{Delivery, DeliveryStatus, Event, NewEvent, Progress, Webhook};
 use crate::vault::{Vault, VaultError};
@@ -68,7 +68,13 @@ pub(super) async fn send(
     Tried { status_code, error, duration: Span::from_millis(millis) }
 }
 
-fn post(vault: &Vault, webhook: &Webhook, delivery: &str, told: &Told, now: Time) -> Result<Post, String> {
+fn post(
+    vault: &Vault,
+    webhook: &Webhook,
+    delivery: &str,
+    told: &Told,
+    now: Time,
+) -> Result<PostRequest, String> {
     let url = Url::parse(&webhook.url).map_err(|error| format!("the target is no URL: {error}"))?;
     let opened = vault.open(&purpose(webhook.owner_id), &webhook.secret);
     let secret = opened.map_err(|error| format!("the webhook's secret cannot be used: {error}"))?;
@@ -78,7 +84,7 @@ fn post(vault: &Vault, webhook: &Webhook, delivery: &str, told: &Told, now: Time
         ("gleaner-delivery", delivery.to_owned()),
         ("gleaner-signature", signature(&secret, now, &body)),
     ];
-    Ok(Post { url, content_type: "application/json", headers, body: body.into() })
+    Ok(PostRequest { url, content_type: "application/json", headers, body: body.into() })
 }
 
 /// `t=<unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`.

@@ -15,7 +15,7 @@ use super::Inner;
 use super::attempt::{Attempt, off_the_threads};
 use super::host::host_key;
 use crate::fetch::Request;
-use crate::log::Shown;
+use crate::log::Redacted;
 use crate::read::discover::feeds;
 use crate::read::{ACCEPT_PAGES, Page};
 use crate::store::{
@@ -49,7 +49,7 @@ pub(super) struct Search {
 impl InItsPlace {
     /// Looks at a page that came instead of the feed at this address.
     pub(super) fn of(page: &Page<'_>, dead: &str) -> Option<Self> {
-        crate::read::glance::glance(page).map(|_| Self(advertised(page, dead)))
+        crate::read::page_summary::summarize(page).map(|_| Self(advertised(page, dead)))
     }
 }
 
@@ -95,7 +95,7 @@ fn propose_move(source: &Source, to: &str, now: Time) -> Search {
     }
     let event = elsewhere.proposal.as_ref();
     let event = event.map(|proposal| NewEvent::of_proposal(source.id, &source.settings.url, proposal));
-    tracing::warn!(url = %Shown(&source.settings.url), to = %Shown(to), "a source with credentials is redirected to another origin; a person decides");
+    tracing::warn!(url = %Redacted(&source.settings.url), to = %Redacted(to), "a source with credentials is redirected to another origin; a person decides");
     Search { change: Some(RelocationChange::Now(elsewhere)), event, ..Search::default() }
 }
 
@@ -132,7 +132,7 @@ pub(super) async fn look(
     let dead = serde_json::from_str::<Sought>(&work.draft).map_err(|error| blocked(error.to_string()))?.dead;
     let now = inner.cx.clock.now();
     if !work.ignore_robots {
-        inner.cx.fetcher.allowed(&url, now).await?;
+        inner.cx.fetcher.check_robots(&url, now).await?;
     }
     let request = Request { accept: ACCEPT_PAGES.to_owned(), keep_connection: many, ..Request::new(url) };
     let response = inner.cx.fetcher.fetch(&request, now).await?;
@@ -158,7 +158,7 @@ pub(super) fn outcome(
             ArticleOutcome::Looked { elsewhere: Box::new(elsewhere), event }
         }
         (_, Err(failure)) => {
-            tracing::info!(url = %Shown(&work.url), error = %Shown(&failure.message), "a dead feed's site could not be looked at");
+            tracing::info!(url = %Redacted(&work.url), error = %Redacted(&failure.message), "a dead feed's site could not be looked at");
             ArticleOutcome::Dropped
         }
         (Err(_), Ok(_)) => ArticleOutcome::Dropped,

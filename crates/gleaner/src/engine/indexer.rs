@@ -18,7 +18,7 @@ pub(super) async fn run(cx: &Context) {
         if let Err(error) = all(cx).await {
             tracing::error!(%error, "new posts could not be made searchable; trying again");
         }
-        tokio::time::sleep(cx.clock.real(EVERY)).await;
+        tokio::time::sleep(cx.clock.real_duration(EVERY)).await;
     }
 }
 

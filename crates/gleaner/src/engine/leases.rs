@@ -107,7 +107,8 @@ impl Leases {
         loop {
             let now = clock.now();
             let Some(end) = self.end(lease).filter(|end| now < *end) else { return };
-            tokio::time::sleep(clock.real(end.since(now)).clamp(Duration::from_millis(1), LOOK)).await;
+            tokio::time::sleep(clock.real_duration(end.since(now)).clamp(Duration::from_millis(1), LOOK))
+                .await;
         }
     }
 

@@ -42,7 +42,7 @@ use gleaner_core::source::{Duplicates, Kind};
 use gleaner_core::time::Span;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-pub use attempt::{Reader, Readers, observed_redirect};
+pub use attempt::{Reader, Readers, entry_rules, observed_redirect};
 pub use auto::scale as auto_scale;
 pub use credential::{X, of_source as credential_of, seal_credential, seal_key};
 pub use delivery::seal_webhook_secret;
@@ -52,11 +52,12 @@ pub use outbox::Outbox;
 pub use poll::PollEnd;
 pub use poll_run::SourceReport;
 pub use scheduler::{Engine, Ticked};
+pub use sight::first_suspicion;
 pub use stream::{NATS, Streamer};
 pub use told::{Told, ToldSource, tell};
 pub use webhooks::Sender;
 
-use crate::clock::{Chance, Clock};
+use crate::clock::{Clock, RandomSource};
 use crate::config::Config;
 use crate::fetch::Fetcher;
 use crate::metrics::Metrics;
@@ -74,7 +75,7 @@ pub struct Context {
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The dice.
-    pub chance: Chance,
+    pub random: RandomSource,
     /// What makes entries of documents.
     pub readers: Readers,
     /// What is counted and measured.
@@ -135,13 +136,13 @@ impl Context {
 
     /// How long a host is ours without a heartbeat.
     fn lease(&self) -> Span {
-        self.clock.meanwhile(self.config.serve.lease)
+        self.clock.span_of_real(self.config.serve.lease)
     }
 
     /// No lease ends later than so long from now, unless a clock was wrong. Clocks of several machines differ a little,
     /// and a statement may wait for a while: whoever took the leases of others for mistakes would ask beside them.
     fn longest_lease(&self) -> Span {
-        let tolerated = self.clock.meanwhile(Span::from_mins(5));
+        let tolerated = self.clock.span_of_real(Span::from_mins(5));
         Span::from_millis(self.lease().as_millis().saturating_add(tolerated.as_millis()))
     }
 
@@ -161,7 +162,7 @@ impl Inner {
     fn new(cx: Context, owner: String) -> Self {
         Self {
             recorder: record::Recorder::start(&cx),
-            vault: Vault::of(&cx.config.store),
+            vault: Vault::for_store(&cx.config.store),
             permits: Semaphore::new(cx.config.fetch.concurrency as usize),
             slow_permits: Semaphore::new((cx.config.fetch.concurrency as usize * 3 / 4).max(1)),
             slow_tasks: AtomicUsize::new(0),

@@ -75,7 +75,7 @@ impl Poller {
             }
         };
         let mut polling = std::pin::pin!(polling);
-        let heartbeat = self.inner.cx.clock.real(self.inner.cx.heartbeat());
+        let heartbeat = self.inner.cx.clock.real_duration(self.inner.cx.heartbeat());
         loop {
             tokio::select! {
                 polled = &mut polling => return polled,

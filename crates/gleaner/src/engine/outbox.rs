@@ -77,12 +77,12 @@ impl Outbox {
             }
             tokio::select! {
                 () = &mut stop => break,
-                () = tokio::time::sleep(self.clock.real(GATHER)) => {}
+                () = tokio::time::sleep(self.clock.real_duration(GATHER)) => {}
             }
             tokio::select! {
                 () = &mut stop => break,
                 () = self.committed.notified() => {}
-                () = tokio::time::sleep(self.clock.real(PAUSE)) => {}
+                () = tokio::time::sleep(self.clock.real_duration(PAUSE)) => {}
             }
         }
         if let Err(error) = self.number().await {

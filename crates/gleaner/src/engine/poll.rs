@@ -18,7 +18,7 @@ use super::attempt::{Attempt, attempt};
 use super::record::Shared;
 use super::{Context, Inner, Place, article, elsewhere, judged};
 use crate::config::registrable;
-use crate::log::Shown;
+use crate::log::Redacted;
 use crate::metrics::add;
 use crate::store::{
     Commit, CommitOutcome, Lease, NewEvent, PollRecord, Release, Source, SourceMove, StoreError,
@@ -108,7 +108,7 @@ impl PollEnd {
 impl Polled {
     /// The lease ran out before there was an answer: whoever has the host now asks, and nothing is left to give back.
     pub(super) fn broken_off(url: &str) -> Self {
-        tracing::warn!(url = %Shown(url), "a lease ran out before there was an answer; it is asked again");
+        tracing::warn!(url = %Redacted(url), "a lease ran out before there was an answer; it is asked again");
         Self { released: true, stored: false, quick: None, ended: None }
     }
 }
@@ -133,7 +133,7 @@ pub(super) async fn poll(
         return Ok(Polled::broken_off(&source.settings.url));
     };
     let attempt = attempt?;
-    metrics.polled(outcome_name(&attempt.outcome), attempt.duration, attempt.bytes);
+    metrics.record_poll(outcome_name(&attempt.outcome), attempt.duration, attempt.bytes);
     // The next host is asked while this poll is recorded.
     drop(place);
     let quick = answered_quickly(&attempt.outcome, attempt.duration);
@@ -175,7 +175,7 @@ pub(super) async fn poll(
         }
         CommitOutcome::Discarded => {
             *memory = before;
-            tracing::debug!(url = %Shown(&source.settings.url), "a poll was overtaken; discarded")
+            tracing::debug!(url = %Redacted(&source.settings.url), "a poll was overtaken; discarded")
         }
     }
     Ok(Polled { released, stored, quick, ended })
@@ -183,7 +183,7 @@ pub(super) async fn poll(
 
 /// Logs whether a source that was to move did, which its collection may have refused.
 async fn log_move(inner: &Inner, source: &Source, moved: &SourceMove) {
-    let (from, to) = (Shown(&moved.from), Shown(&moved.url));
+    let (from, to) = (Redacted(&moved.from), Redacted(&moved.url));
     match inner.cx.store.source(source.id).await {
         Ok(now) if now.settings.url == moved.url => {
             tracing::info!(url = %to, %from, %to, reason = moved.reason, "source moved");
@@ -206,7 +206,7 @@ async fn refused(
     memory: &mut HostMemory,
     error: &StoreError,
 ) -> Shared<Polled> {
-    tracing::error!(url = %Shown(&source.settings.url), %error, "a poll could not be recorded; nothing of it is kept");
+    tracing::error!(url = %Redacted(&source.settings.url), %error, "a poll could not be recorded; nothing of it is kept");
     let fault = Fault::Internal(format!("it could not be recorded: {error}"));
     let attempt = Attempt::failed(fault.into_failure(None));
     let now = inner.cx.clock.now();
@@ -251,7 +251,7 @@ fn judged(
         host_sources: turn.host_sources,
         outcome: &attempt.outcome,
     };
-    judge(&cx.config.judgement.rules, &at, &poll, memory, guard, now, cx.chance.jitter())
+    judge(&cx.config.judgement.rules, &at, &poll, memory, guard, now, cx.random.jitter())
 }
 
 /// The whole verdict, ready to be written.
@@ -353,22 +353,22 @@ impl Told {
 
     /// One line a failed poll, and one a change that people should hear of. Sources go by their URL.
     fn log(self, source: &Source, new: usize, changed: usize) {
-        let url = Shown(&source.settings.url);
+        let url = Redacted(&source.settings.url);
         let excused_by = self.excused_by.as_deref();
         match &self.failure {
             Some((Level::Warn, error_type, status_code, error)) => {
-                tracing::warn!(%url, error_type, status_code, error = %Shown(error), excused_by, "poll failed");
+                tracing::warn!(%url, error_type, status_code, error = %Redacted(error), excused_by, "poll failed");
             }
             Some((Level::Error, error_type, status_code, error)) => {
-                tracing::error!(%url, error_type, status_code, error = %Shown(error), excused_by, "poll failed");
+                tracing::error!(%url, error_type, status_code, error = %Redacted(error), excused_by, "poll failed");
             }
             None => tracing::debug!(%url, new, changed, "polled"),
         }
         if let Some((reason, error_type, count)) = &self.set_aside {
-            tracing::warn!(%url, error_type, reason = %Shown(reason), count, "feed disabled");
+            tracing::warn!(%url, error_type, reason = %Redacted(reason), count, "feed disabled");
         }
         if let Some(reason) = &self.recovered {
-            tracing::info!(%url, reason = %Shown(reason), "feed recovered");
+            tracing::info!(%url, reason = %Redacted(reason), "feed recovered");
         }
     }
 }

@@ -245,8 +245,11 @@ impl Engine {
                 _ if source.health.disabled.is_some() => SourceReport::Disabled,
                 Some(until) => SourceReport::Held(until),
                 None => {
-                    let delay =
-                        cx.clock.real(cx.delay(source.settings.poll_delay, source.settings.kind, &host));
+                    let delay = cx.clock.real_duration(cx.delay(
+                        source.settings.poll_delay,
+                        source.settings.kind,
+                        &host,
+                    ));
                     queue.delay = queue.delay.max(delay);
                     return true;
                 }
@@ -302,7 +305,9 @@ impl Engine {
     /// How long a host may stay leased by somebody else: a lease, and a whole request after it.
     fn patience(&self) -> Duration {
         let cx = &self.inner.cx;
-        cx.clock.real(cx.lease()) + Duration::from_millis(cx.config.fetch.timeout.as_millis()) + PATIENCE
+        cx.clock.real_duration(cx.lease())
+            + Duration::from_millis(cx.config.fetch.timeout.as_millis())
+            + PATIENCE
     }
 }
 

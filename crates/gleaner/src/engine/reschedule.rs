@@ -75,7 +75,7 @@ async fn one(inner: &Inner, source: Source) -> Result<bool, StoreError> {
         interval: inner.interval(&source, &source.memory, now).await,
         policy: cx.policy(&source),
     };
-    let decision = rederive(&at, now, cx.chance.jitter());
+    let decision = rederive(&at, now, cx.random.jitter());
     if !moves && decision.health == source.health && decision.next.map(|next| next.at) == source.next_poll_at
     {
         return Ok(false);

@@ -66,7 +66,7 @@ impl Engine {
         while let Some(done) = self.tasks.try_join_next() {
             report(done);
         }
-        self.inner.cx.metrics.ticked();
+        self.inner.cx.metrics.record_tick();
         self.count();
         self.keep_leases(now).await?;
         if let Err(error) = self.cleaner.run(&self.inner.cx, now).await {
@@ -157,7 +157,7 @@ impl Engine {
             if claimed == self.at_once() && self.room().total >= claimed {
                 continue;
             }
-            let pause = tokio::time::sleep(self.inner.cx.clock.real(PAUSE));
+            let pause = tokio::time::sleep(self.inner.cx.clock.real_duration(PAUSE));
             tokio::select! {
                 () = &mut stop => break,
                 () = pause => {}
@@ -333,7 +333,8 @@ impl Jumps {
             return Some(Jump::Start);
         };
         let passed = instant.elapsed();
-        let (forward, backward) = (clock.real(now.since(then)), clock.real(then.since(now)));
+        let (forward, backward) =
+            (clock.real_duration(now.since(then)), clock.real_duration(then.since(now)));
         let off = forward.abs_diff(passed).max(backward);
         (off > Self::TOLERATED).then_some(Jump::Seen)
     }

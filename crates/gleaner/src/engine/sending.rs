@@ -6,7 +6,7 @@ use gleaner_core::time::{Span, Time};
 
 use super::delivery::{self, Tried};
 use super::told::tell;
-use crate::clock::{Chance, Clock};
+use crate::clock::{Clock, RandomSource};
 use crate::fetch::Fetcher;
 use crate::store::{
     Delivery, DeliveryStatus, Event, EventCursor, EventFilter, KindPattern, Progress, Store, StoreError,
@@ -25,7 +25,7 @@ pub(super) struct Inner {
     pub(super) fetcher: Fetcher,
     pub(super) vault: Vault,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) chance: Chance,
+    pub(super) random: RandomSource,
     pub(super) owner: String,
     pub(super) lease: Span,
 }
@@ -153,9 +153,9 @@ impl Inner {
                 }
                 sent.deliveries.push(row);
             }
-            Some(_) if again => sent.deliveries.push(delivery::replay_failed(row, now, self.chance.jitter())),
+            Some(_) if again => sent.deliveries.push(delivery::replay_failed(row, now, self.random.jitter())),
             Some(error) => {
-                sent.progress = delivery::failed(webhook.progress, now, self.chance.jitter());
+                sent.progress = delivery::failed(webhook.progress, now, self.random.jitter());
                 if delivery::is_given_up(&sent.progress, &event, now) {
                     self.give_up(webhook, row, error, &mut sent).await?;
                 } else {

@@ -5,9 +5,9 @@ use gleaner_core::source::Kind;
 use gleaner_core::suspect::{LONGEST_TEXT, Look, Reason, Rhythm, Sight, Wanted, ends_early, look};
 use gleaner_core::time::Time;
 
-use crate::read::glance::{Glance, beginning, glance};
+use crate::read::page_summary::{PageSummary, summarize};
 use crate::read::text::plain_text;
-use crate::read::{Document, Lack, Page};
+use crate::read::{Document, MissingEntries, Page};
 use crate::store::Source;
 
 /// So much of what a page says is turned into text, which is shorter.
@@ -21,6 +21,15 @@ pub(super) struct Before {
     suspected: Option<Reason>,
     /// The document before it ended early.
     ended_early: bool,
+}
+
+/// What looks wrong with the first document of a source that is yet to be added.
+pub fn first_suspicion(kind: Kind, page: &Page<'_>, document: &Document, now: Time) -> Option<String> {
+    let before = Before { kind, entries: 0, suspected: None, ended_early: false };
+    match before.look(page, Some(document), before.rhythm(document, now), now) {
+        Sight::Wrong(suspect) => Some(suspect.evidence),
+        Sight::Fine | Sight::Nothing => None,
+    }
 }
 
 impl Before {
@@ -41,26 +50,27 @@ impl Before {
         rhythm: Option<Rhythm>,
         now: Time,
     ) -> Sight {
-        let look =
-            |document: &Document, seen: &Glance| look(&Look { rhythm, ..self.at(page, document, seen) }, now);
+        let look = |document: &Document, seen: &PageSummary| {
+            look(&Look { rhythm, ..self.at(page, document, seen) }, now)
+        };
 
         match document {
-            Some(Document { lacks: Some(Lack::EndsEarly), entries, .. }) => {
+            Some(Document { missing_entries: Some(MissingEntries::Truncated), entries, .. }) => {
                 ends_early(self.ended_early, entries.len(), page.body.len() as u64)
             }
-            Some(document) => look(document, &self.glance(page, document)),
-            None => match glance(page).map(|seen| look(&Document::default(), &seen)) {
+            Some(document) => look(document, &self.page_summary(page, document)),
+            None => match summarize(page).map(|seen| look(&Document::default(), &seen)) {
                 Some(wrong @ Sight::Wrong(_)) => wrong,
                 _ => Sight::Nothing,
             },
         }
     }
 
-    fn at<'a>(self, page: &Page<'_>, document: &Document, seen: &'a Glance) -> Look<'a> {
+    fn at<'a>(self, page: &Page<'_>, document: &Document, seen: &'a PageSummary) -> Look<'a> {
         let wanted = if self.kind == Kind::Feed { Wanted::Feed } else { Wanted::Page };
         Look {
             wanted,
-            html: wanted == Wanted::Page || document.entries.is_empty() && *seen != Glance::default(),
+            html: wanted == Wanted::Page || document.entries.is_empty() && *seen != PageSummary::default(),
             bytes: page.body.len() as u64,
             entries: document.entries.len(),
             entries_before: self.entries,
@@ -79,17 +89,21 @@ impl Before {
 
     /// What is looked at for signs. Of a page its own words, not the menu around them; of an index the whole page, where
     /// there are no links in it.
-    fn glance(self, page: &Page<'_>, document: &Document) -> Glance {
+    fn page_summary(self, page: &Page<'_>, document: &Document) -> PageSummary {
         match self.kind {
-            Kind::Feed | Kind::X => Glance::default(),
+            Kind::Feed | Kind::X => PageSummary::default(),
             Kind::Website => {
-                let html = document.entries.first().and_then(|entry| entry.raw_content.as_deref());
-                let text = plain_text(beginning(html.unwrap_or_default(), LONGEST_HTML));
-                Glance { title: document.title.clone().unwrap_or_default(), text }
+                let html = document
+                    .entries
+                    .first()
+                    .and_then(|entry| entry.raw_content.as_deref())
+                    .unwrap_or_default();
+                let text = plain_text(&html[..html.floor_char_boundary(LONGEST_HTML)]);
+                PageSummary { title: document.title.clone().unwrap_or_default(), text }
             }
             Kind::Watchlist => {
-                let seen = glance(page).unwrap_or_default();
-                if document.entries.is_empty() { seen } else { Glance { text: String::new(), ..seen } }
+                let seen = summarize(page).unwrap_or_default();
+                if document.entries.is_empty() { seen } else { PageSummary { text: String::new(), ..seen } }
             }
         }
     }

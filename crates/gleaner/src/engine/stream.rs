@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 use super::broker::{Broker, BrokerError, Found};
 use super::message::{Message, messages};
 use super::told::tell;
-use crate::clock::{Chance, Clock};
+use crate::clock::{Clock, RandomSource};
 use crate::config::Nats;
 use crate::store::{Event, Store, StoreError, Stream, StreamClaim};
 
@@ -45,7 +45,7 @@ enum StreamError {
 pub struct Streamer {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    chance: Chance,
+    random: RandomSource,
     config: Nats,
     owner: String,
     origin: String,
@@ -70,7 +70,7 @@ impl Streamer {
         Self {
             store,
             clock,
-            chance: Chance::new(),
+            random: RandomSource::new(),
             config,
             owner: owner.into(),
             origin: origin.into(),
@@ -97,7 +97,7 @@ impl Streamer {
                 sent = sending => match sent {
                     Ok(()) => {
                         self.failures = 0;
-                        self.clock.real(PAUSE)
+                        self.clock.real_duration(PAUSE)
                     }
                     Err(error) => self.failed(&error).await,
                 },
@@ -152,14 +152,14 @@ impl Streamer {
         let found = self.store.stream(NATS).await?;
         if let Some(stream) = found {
             let (owner, until) = stream.lease.clone().unwrap_or_default();
-            if owner == self.owner && until > now + self.clock.meanwhile(LEASE).half() {
+            if owner == self.owner && until > now + self.clock.span_of_real(LEASE).half() {
                 return Ok(Some(stream));
             }
             if owner != self.owner && until > now {
                 return Ok(None);
             }
         }
-        self.held_until = now + self.clock.meanwhile(LEASE);
+        self.held_until = now + self.clock.span_of_real(LEASE);
         let claim = StreamClaim {
             name: NATS.to_owned(),
             owner: self.owner.clone(),
@@ -173,7 +173,7 @@ impl Streamer {
     /// Makes sure now and then that the broker is there and has what it took; what it lost is to be sent again.
     async fn look(&mut self, stream: &mut Stream) -> Result<(), StreamError> {
         let now = self.clock.now();
-        let lately = |at: Time| at <= now && now.since(at) < self.clock.meanwhile(LOOK);
+        let lately = |at: Time| at <= now && now.since(at) < self.clock.span_of_real(LOOK);
         if self.looked.is_some_and(lately) && self.broker.is_some() && stream.failing_since.is_none() {
             return Ok(());
         }
@@ -264,7 +264,7 @@ impl Streamer {
             }
         }
         let wait = PAUSE.doubled(self.failures.saturating_sub(1).min(10)).min(LONGEST);
-        self.clock.real(wait.scale(self.chance.jitter().around_one(0.3)))
+        self.clock.real_duration(wait.scale(self.random.jitter().around_one(0.3)))
     }
 
     async fn note(&self, error: &str) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use tokio::task::{Id, JoinSet};
 use super::delivery;
 use super::sending::{Inner, drain};
 use super::told::Told;
-use crate::clock::{Chance, Clock};
+use crate::clock::{Clock, RandomSource};
 use crate::fetch::Fetcher;
 use crate::store::{Delivery, DeliveryStatus, Event, NewEvent, Store, StoreError, Webhook};
 use crate::vault::Vault;
@@ -41,9 +41,10 @@ impl Sender {
         owner: impl Into<String>,
     ) -> Self {
         // Longer than any request, so that a lease does not end while one is under way.
-        let lease = clock.meanwhile(Span::from_millis(timeout.doubled(1).as_millis().saturating_add(60_000)));
-        let (chance, owner) = (Chance::new(), owner.into());
-        Self { inner: Arc::new(Inner { store, fetcher, vault, clock, chance, owner, lease }) }
+        let lease =
+            clock.span_of_real(Span::from_millis(timeout.doubled(1).as_millis().saturating_add(60_000)));
+        let (random, owner) = (RandomSource::new(), owner.into());
+        Self { inner: Arc::new(Inner { store, fetcher, vault, clock, random, owner, lease }) }
     }
 
     /// Sends all that is due now, and waits for it; how many requests that were.
@@ -84,7 +85,7 @@ impl Sender {
         let mut sending = Sending::default();
         loop {
             sending.begin(&self.inner).await;
-            let pause = tokio::time::sleep(self.inner.clock.real(PAUSE));
+            let pause = tokio::time::sleep(self.inner.clock.real_duration(PAUSE));
             let mut pause = std::pin::pin!(pause);
             loop {
                 tokio::select! {

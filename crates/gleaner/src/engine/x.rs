@@ -5,10 +5,8 @@
 //! counts, and charges, every post that it shows. On the first poll the newest page is enough. Absent on purpose:
 //! asking again for the account's id, which outlives a change of its name.
 
-use gleaner_core::backfill::keep_recent;
 use gleaner_core::classify::Fault;
-use gleaner_core::follow::Followed;
-use gleaner_core::identity::sift;
+use gleaner_core::follow::select_entries;
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::post::Entry;
 use gleaner_core::time::Time;
@@ -16,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Inner;
-use super::attempt::{Attempt, Halt, filter, known, off_the_threads};
+use super::attempt::{Attempt, Halt, known, off_the_threads, rules_of};
 use super::credential;
 use crate::config::secret::Secret;
 use crate::fetch::{Credential, Request, Response};
-use crate::read::x::{self, Problem, Timeline};
-use crate::read::{self, Lack};
+use crate::read::x::{self, Timeline, XError};
+use crate::read::{self, MissingEntries};
 use crate::store::{Memory, Source};
 
 /// How many pages of a hundred posts one poll reads at most.
@@ -91,19 +89,17 @@ pub(super) async fn fetch_and_read(inner: &Inner, source: &Source) -> Result<Att
         Err(failure) => return Ok(Attempt { memory: cursor.remember(source), ..Attempt::failed(failure) }),
     };
     let memory = cursor.moved(&haul).remember(source);
-    let lacks = haul.left.then_some(Lack::Unfinished);
+    let missing_entries = haul.left.then_some(MissingEntries::TimelineUnfinished);
     let outcome = Outcome::Fetched { retry_after: haul.stopped.and_then(|failure| failure.retry_after) };
     let found = if haul.entries.is_empty() {
         None
     } else {
-        let (known, filter) = (known(inner, source).await?, filter(inner, source, now));
-        let entries = haul.entries;
-        let complete = lacks.is_none();
-        let work =
-            move || Ok(keep_recent(sift(entries, &known, &filter, complete, now, read::body_text), &filter));
-        Some(Followed { rest: off_the_threads(inner, work).await?, ..Followed::default() })
+        let (known, rules) = (known(inner, source).await?, rules_of(inner, source, now));
+        let (entries, is_complete) = (haul.entries, missing_entries.is_none());
+        let work = move || Ok(select_entries(entries, &known, &rules, is_complete, now, read::body_text));
+        Some(off_the_threads(inner, work).await?)
     };
-    let note = lacks.map(|lack| lack.to_string());
+    let note = missing_entries.map(|missing| missing.to_string());
     Ok(Attempt { outcome, found, note, memory, status: Some(200), bytes: haul.bytes, ..Attempt::nothing() })
 }
 
@@ -171,7 +167,8 @@ impl Api<'_> {
         let asked =
             [("since_id", cursor.since_id.as_deref()), ("until_id", until_id), ("pagination_token", token)];
         let asked = asked.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        let query: Vec<_> = [("max_results", "100")].into_iter().chain(x::FIELDS).chain(asked).collect();
+        let query: Vec<_> =
+            [("max_results", "100")].into_iter().chain(x::TIMELINE_FIELDS).chain(asked).collect();
         let response = self.ask(self.address(&["2", "users", user_id, "tweets"], &query)).await?;
         let (bytes, handle) = (response.wire_bytes, self.handle.to_owned());
         let page = off_the_threads(self.inner, move || Ok(x::timeline(&response.body, &handle))).await?;
@@ -211,6 +208,6 @@ impl Haul {
 }
 
 /// X said inside a 200 what is wrong.
-fn failure(problem: Problem) -> Failure {
+fn failure(problem: XError) -> Failure {
     Failure { kind: problem.kind, status: Some(200), message: problem.message, retry_after: None }
 }

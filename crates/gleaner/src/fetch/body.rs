@@ -1,8 +1,8 @@
-//! Bodies: read, counted and decoded as they come, and no further than their cap.
+//! Reads response bodies: counted, decoded and limited in size as they arrive.
 //!
-//! Decoded here and not by the HTTP stack, which hides how many bytes came over the wire, passes on undecoded what
-//! is encoded twice, and cannot tell a stream that breaks off from one that is garbled. Every decoder writes into
-//! one sink that refuses what is too much, so that a bomb costs its cap and no more.
+//! Decoding is done here rather than by reqwest, which hides how many bytes were received, passes on bodies that
+//! are encoded twice without decoding them, and cannot tell a truncated stream from an invalid one. All decoders
+//! write into one sink with a size limit, so that a decompression bomb costs no more than the limit.
 
 use std::io::{self, Write};
 
@@ -15,35 +15,38 @@ use reqwest::header::{CONTENT_ENCODING, HeaderMap};
 use zstd::stream::write::Decoder as ZstdDecoder;
 
 use super::fault;
+use crate::truncate::truncate_chars;
 
-/// What we can decode, as `Accept-Encoding` says it.
+/// The `Accept-Encoding` header: the encodings that can be decoded.
 pub(super) const ACCEPTED: &str = "gzip, br, zstd, deflate";
 
-/// RFC 9659: what a zstd window on the web may need at most, 8 MiB.
+/// RFC 9659: the maximum zstd window on the web, 8 MiB.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// A body as it was before it was encoded, and its length as it came.
+/// A decoded body, and its length as received.
 pub(super) struct Body {
     pub(super) bytes: Bytes,
     pub(super) wire_bytes: u64,
 }
 
-/// Reads a whole body of at most `cap` bytes, encoded and decoded.
+/// Reads a whole body of at most `cap` bytes, before and after decoding.
 pub(super) async fn read(
     mut response: reqwest::Response,
     cap: u64,
     connect_limit: Span,
 ) -> Result<Body, Fault> {
-    let encoding = Encoding::of(response.headers())?;
+    let encoding = Encoding::from_headers(response.headers())?;
     let too_large = || Fault::TooLarge { what: "body", limit: cap };
     if response.content_length().is_some_and(|length| length > cap) {
         return Err(too_large());
     }
     let mut decoder = None;
     let mut wire_bytes = 0_u64;
-    while let Some(chunk) = response.chunk().await.map_err(|error| fault::of(&error, connect_limit))? {
+    while let Some(chunk) =
+        response.chunk().await.map_err(|error| fault::from_reqwest(&error, connect_limit))?
+    {
         wire_bytes += chunk.len() as u64;
-        // The encoded body has the same cap: a stream can go on for ever without a byte coming out.
+        // The encoded body has the same limit: a stream can continue forever without producing output.
         if wire_bytes > cap {
             return Err(too_large());
         }
@@ -54,7 +57,7 @@ pub(super) async fn read(
         let Some(decoder) = &mut decoder else { continue };
         decoder.write(&chunk).map_err(|error| encoding.fault(&error, cap))?;
     }
-    // No bytes at all are an empty body in every encoding.
+    // An empty body is valid in every encoding.
     let bytes = match decoder {
         None => Vec::new(),
         Some(decoder) => decoder.finish().map_err(|error| encoding.fault(&error, cap))?,
@@ -62,7 +65,6 @@ pub(super) async fn read(
     Ok(Body { bytes: bytes.into(), wire_bytes })
 }
 
-/// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Encoding {
     None,
@@ -73,13 +75,13 @@ enum Encoding {
 }
 
 impl Encoding {
-    /// One encoding that we asked for, or none. All else is refused, two at once as well: nobody was asked for that,
-    /// and a document that nothing here can read is what `parse_error` means.
-    fn of(headers: &HeaderMap) -> Result<Self, Fault> {
+    /// The encoding of a response: one that was requested, or none. Anything else is refused, including two
+    /// encodings at once, since the request allowed neither.
+    fn from_headers(headers: &HeaderMap) -> Result<Self, Fault> {
         let mut found = Self::None;
         for value in headers.get_all(CONTENT_ENCODING) {
             let Ok(names) = value.to_str() else {
-                return Err(Fault::Unreadable("the body has an encoding without a name".to_owned()));
+                return Err(Fault::Unreadable("the Content-Encoding header is not readable".to_owned()));
             };
             for name in names.split(',').map(str::trim) {
                 let next = match name.to_ascii_lowercase().as_str() {
@@ -89,7 +91,7 @@ impl Encoding {
                     "br" => Self::Brotli,
                     "zstd" => Self::Zstd,
                     other => {
-                        let name: String = other.chars().take(32).collect();
+                        let name = truncate_chars(other, 32);
                         return Err(Fault::Unreadable(format!("the body has the unknown encoding '{name}'")));
                     }
                 };
@@ -112,10 +114,10 @@ impl Encoding {
         }
     }
 
-    /// What a decoder's error means. A stream that ends early arrived cut short, even where the transport says
-    /// that it is complete: servers without a length have no other way to tell.
+    /// Maps a decoder's error. A stream that ends early was truncated, even if the transport reports it complete: a
+    /// server that sends no length has no other way to signal it.
     fn fault(self, error: &io::Error, cap: u64) -> Fault {
-        if error.get_ref().is_some_and(|inner| inner.is::<Full>()) {
+        if error.get_ref().is_some_and(|inner| inner.is::<SinkFull>()) {
             return Fault::TooLarge { what: "body", limit: cap };
         }
         let name = self.name();
@@ -129,7 +131,7 @@ impl Encoding {
 enum Decoder {
     Plain(Sink),
     Inflate(Inflate),
-    // Both are large, and rare beside gzip.
+    // Both are large, and rare compared to gzip.
     Brotli(Box<DecompressorWriter<Sink>>),
     Zstd(Box<ZstdDecoder<'static, Sink>>),
 }
@@ -140,10 +142,10 @@ impl Decoder {
         Ok(match encoding {
             Encoding::None => Self::Plain(sink),
             Encoding::Gzip => Self::Inflate(Inflate::new(Format::Gzip, sink)),
-            // "deflate" means zlib's wrapping, but some servers send it bare. A wrapped stream's first byte ends
-            // in 8; a bare one would have to begin with an odd stored block to do so.
+            // "deflate" means zlib format, but some servers send raw deflate. The first byte of a zlib stream ends
+            // in 8, which a raw stream practically never does.
             Encoding::Deflate if first & 0x0f == 8 => Self::Inflate(Inflate::new(Format::Zlib, sink)),
-            Encoding::Deflate => Self::Inflate(Inflate::new(Format::Bare, sink)),
+            Encoding::Deflate => Self::Inflate(Inflate::new(Format::Raw, sink)),
             Encoding::Brotli => Self::Brotli(Box::new(DecompressorWriter::new(sink, 16 * 1024))),
             Encoding::Zstd => {
                 let mut decoder = ZstdDecoder::new(sink)?;
@@ -165,12 +167,12 @@ impl Decoder {
     fn finish(self) -> io::Result<Vec<u8>> {
         Ok(match self {
             Self::Plain(sink) => sink.bytes,
-            Self::Inflate(inflate) if inflate.ended => inflate.sink.bytes,
+            Self::Inflate(inflate) if inflate.has_ended => inflate.sink.bytes,
             Self::Inflate(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Self::Brotli(mut decoder) => {
-                // It has only one error for a stream that is not over.
+                // The decoder has only one error for an incomplete stream.
                 decoder.close().map_err(|error| match error.get_ref() {
-                    Some(inner) if inner.is::<Full>() => error,
+                    Some(inner) if inner.is::<SinkFull>() => error,
                     _ => io::ErrorKind::UnexpectedEof.into(),
                 })?;
                 std::mem::take(&mut decoder.get_mut().bytes)
@@ -184,70 +186,70 @@ impl Decoder {
 enum Format {
     Gzip,
     Zlib,
-    Bare,
+    Raw,
 }
 
-/// A deflate stream in any wrapping, which knows whether it has ended.
+/// A deflate stream in any format, which knows whether it has ended.
 struct Inflate {
     format: Format,
     stream: Decompress,
-    ended: bool,
+    has_ended: bool,
     sink: Sink,
 }
 
 impl Inflate {
     fn new(format: Format, sink: Sink) -> Self {
-        Self { format, stream: Self::stream(format), ended: false, sink }
+        Self { format, stream: Self::stream(format), has_ended: false, sink }
     }
 
     fn stream(format: Format) -> Decompress {
         match format {
             Format::Gzip => Decompress::new_gzip(15),
             Format::Zlib => Decompress::new(true),
-            Format::Bare => Decompress::new(false),
+            Format::Raw => Decompress::new(false),
         }
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let mut out = [0_u8; 16 * 1024];
         loop {
-            if self.ended {
-                // A file may be several gzip streams in a row; anything else after the end is padding.
+            if self.has_ended {
+                // A gzip file may contain several streams; anything else after the end is padding.
                 if self.format != Format::Gzip || bytes.first() != Some(&0x1f) {
                     return Ok(());
                 }
                 self.stream = Self::stream(self.format);
-                self.ended = false;
+                self.has_ended = false;
             }
             let (taken, made) = (self.stream.total_in(), self.stream.total_out());
             let status = self.stream.decompress(bytes, &mut out, FlushDecompress::None)?;
-            // Both differences are bounded by the two slices' lengths.
+            // Both differences are at most the lengths of the two slices.
             let (taken, made) = (self.stream.total_in() - taken, self.stream.total_out() - made);
             self.sink.write_all(&out[..made as usize])?;
             bytes = &bytes[taken as usize..];
-            self.ended = status == Status::StreamEnd;
-            if !self.ended && (made as usize) < out.len() && (bytes.is_empty() || taken == 0) {
+            self.has_ended = status == Status::StreamEnd;
+            if !self.has_ended && (made as usize) < out.len() && (bytes.is_empty() || taken == 0) {
                 return Ok(());
             }
         }
     }
 }
 
-/// Takes bytes up to a cap.
+/// Collects bytes up to a limit.
 struct Sink {
     bytes: Vec<u8>,
     cap: usize,
 }
 
-/// The error of a [`Sink`] that is asked to take more than its cap.
+/// The error of a [`Sink`] that has reached its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("too much")]
-struct Full;
+struct SinkFull;
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() > self.cap - self.bytes.len() {
-            return Err(io::Error::other(Full));
+            return Err(io::Error::other(SinkFull));
         }
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! Decoders alone, byte by byte and cut anywhere.
+//! Decoder tests: input in pieces of any size, and truncated anywhere.
 
 use std::io::Write as _;
 
@@ -22,7 +22,7 @@ fn zlib(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn bare(bytes: &[u8]) -> Vec<u8> {
+fn raw_deflate(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -42,7 +42,7 @@ fn all() -> [(Encoding, Vec<u8>); 5] {
     [
         (Encoding::Gzip, gzip(TEXT)),
         (Encoding::Deflate, zlib(TEXT)),
-        (Encoding::Deflate, bare(TEXT)),
+        (Encoding::Deflate, raw_deflate(TEXT)),
         (Encoding::Brotli, brotli(TEXT)),
         (Encoding::Zstd, zstd(TEXT)),
     ]
@@ -59,7 +59,7 @@ fn decode(encoding: Encoding, encoded: &[u8], size: usize, cap: u64) -> Result<V
 }
 
 #[test]
-fn decoded_in_pieces_of_any_size() {
+fn bodies_decode_in_pieces_of_any_size() {
     for (encoding, encoded) in all() {
         for size in [1, 2, 3, 7, 1000] {
             assert_eq!(decode(encoding, &encoded, size, 1000).as_deref(), Ok(TEXT), "{encoding:?} by {size}");
@@ -68,7 +68,7 @@ fn decoded_in_pieces_of_any_size() {
 }
 
 #[test]
-fn cut_anywhere_is_cut_short() {
+fn truncation_anywhere_is_detected() {
     for (encoding, encoded) in all() {
         for length in 1..encoded.len() {
             let end = decode(encoding, &encoded[..length], 5, 1000);
@@ -94,7 +94,7 @@ fn garbage_is_unreadable() {
 }
 
 #[test]
-fn a_cap_is_exact_and_costs_no_more() {
+fn the_size_limit_is_exact() {
     for (encoding, encoded) in all() {
         let cap = TEXT.len() as u64;
         assert_eq!(decode(encoding, &encoded, 1000, cap).as_deref(), Ok(TEXT), "{encoding:?}");
@@ -104,7 +104,7 @@ fn a_cap_is_exact_and_costs_no_more() {
 }
 
 #[test]
-fn gzip_streams_in_a_row_are_one_and_padding_is_nothing() {
+fn gzip_streams_are_concatenated_and_padding_is_ignored() {
     let twice = [gzip(b"one "), gzip(b"two")].concat();
     let padded = [gzip(b"one"), vec![0; 512]].concat();
     for size in [1, 5, 10_000] {
@@ -114,7 +114,7 @@ fn gzip_streams_in_a_row_are_one_and_padding_is_nothing() {
 }
 
 #[test]
-fn a_zstd_window_beyond_the_webs_is_refused() {
+fn a_too_large_zstd_window_is_refused() {
     let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
     encoder.window_log(27).unwrap();
     encoder.write_all(&vec![b'x'; 1 << 20]).unwrap();
@@ -124,13 +124,13 @@ fn a_zstd_window_beyond_the_webs_is_refused() {
 }
 
 #[test]
-fn one_known_encoding_or_none() {
+fn at_most_one_known_encoding_is_accepted() {
     let check = |values: &[&'static str], expected: Result<Encoding, &str>| {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(CONTENT_ENCODING, HeaderValue::from_static(value));
         }
-        let found = Encoding::of(&headers).map_err(|fault| fault.to_string());
+        let found = Encoding::from_headers(&headers).map_err(|fault| fault.to_string());
         assert_eq!(found, expected.map_err(str::to_owned), "{values:?}");
     };
     check(&[], Ok(Encoding::None));

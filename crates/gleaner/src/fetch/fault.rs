@@ -1,7 +1,7 @@
-//! From the errors of the HTTP stack to faults, by their types.
+//! Maps errors of the HTTP stack to faults, by their types.
 //!
-//! The chain of causes is walked twice over: along `source()`, and into [`io::Error`]s, whose `source()` skips
-//! what they wrap. Absent on purpose: message text as evidence.
+//! The chain of causes includes the error wrapped by an [`io::Error`], which its `source()` skips. Error messages
+//! are never evaluated.
 
 use std::error::Error;
 use std::io;
@@ -13,21 +13,21 @@ use rustls::pki_types::UnixTime;
 
 use super::headers;
 
-/// A fault on its way through the HTTP stack, which takes any error and hands it back as a cause.
+/// Carries a fault through the HTTP stack as an error.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Carried(pub(super) Fault);
+pub(super) struct FaultError(pub(super) Fault);
 
-/// What a failed request comes to.
-pub(super) fn of(error: &reqwest::Error, connect_limit: Span) -> Fault {
-    // First what is certain by its type alone, then what depends on when it happened.
-    if let Some(fault) = causes(error).find_map(certain) {
+/// The fault of a failed request.
+pub(super) fn from_reqwest(error: &reqwest::Error, connect_limit: Span) -> Fault {
+    // First the errors that are unambiguous by type, then those that depend on when they happened.
+    if let Some(fault) = causes(error).find_map(unambiguous) {
         return fault;
     }
     if error.is_builder() {
         return Fault::Internal("the request could not be built".to_owned());
     }
-    // The limit for the whole is kept outside the HTTP stack: only connecting can time out within.
+    // The limit for the whole request is enforced outside the HTTP stack, so only connecting can time out here.
     if error.is_connect() && error.is_timeout() {
         return Fault::Timeout { phase: Phase::Connect, limit: connect_limit };
     }
@@ -42,8 +42,8 @@ pub(super) fn of(error: &reqwest::Error, connect_limit: Span) -> Fault {
         .unwrap_or_else(|| Fault::Other("the answer is not valid HTTP".to_owned()))
 }
 
-/// Whether the connection ended before any answer: if it had been used before, the server may have closed it just
-/// as we asked, and nothing is wrong with either.
+/// Whether the connection was closed before any response. On a reused connection the server may have closed it just
+/// before the request was sent.
 pub(super) fn is_closed_before_answer(error: &reqwest::Error) -> bool {
     !error.is_connect()
         && causes(error).any(|cause| {
@@ -58,8 +58,8 @@ pub(super) fn is_closed_before_answer(error: &reqwest::Error) -> bool {
         })
 }
 
-fn certain(cause: &(dyn Error + 'static)) -> Option<Fault> {
-    if let Some(Carried(fault)) = cause.downcast_ref() {
+fn unambiguous(cause: &(dyn Error + 'static)) -> Option<Fault> {
+    if let Some(FaultError(fault)) = cause.downcast_ref() {
         return Some(fault.clone());
     }
     if let Some(error) = cause.downcast_ref::<rustls::Error>() {
@@ -69,7 +69,7 @@ fn certain(cause: &(dyn Error + 'static)) -> Option<Fault> {
         return error.is_parse_too_large().then(headers::too_large);
     }
     let error = cause.downcast_ref::<h2::Error>()?;
-    // What h2 asks to calm down for is a head without end; what is within its limit is counted when it is there.
+    // h2 reports endless headers this way; headers within its limit are measured after they are received.
     let flood = error.is_library() && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM);
     flood.then(headers::too_large)
 }
@@ -80,8 +80,8 @@ fn while_connecting(kind: io::ErrorKind) -> Option<Fault> {
         ConnectionRefused => Fault::Unreachable("refused".to_owned()),
         HostUnreachable | AddrNotAvailable => Fault::Unreachable("the host is unreachable".to_owned()),
         NetworkUnreachable | NetworkDown => Fault::Unreachable("the network is unreachable".to_owned()),
-        PermissionDenied => Fault::Unreachable("this machine's rules forbid it".to_owned()),
-        // TCP connects or it does not; only a handshake can be left unfinished.
+        PermissionDenied => Fault::Unreachable("not permitted by this machine".to_owned()),
+        // A TCP connection cannot end early; only a TLS handshake can.
         UnexpectedEof => Fault::Tls(TlsFault::Other("the server ended the handshake".to_owned())),
         kind => cut_short(kind)?,
     })
@@ -94,7 +94,7 @@ fn while_talking(cause: &(dyn Error + 'static), in_body: bool) -> Option<Fault> 
         return ended.then(closed);
     }
     if let Some(error) = cause.downcast_ref::<h2::Error>() {
-        // What h2 itself objects to is a broken head, or a body that is not as long as its head says.
+        // An error raised by h2 itself means malformed headers, or a body of the wrong length.
         let ended = error.is_reset() || error.is_go_away();
         return (ended && (in_body || !error.is_library())).then(closed);
     }
@@ -105,8 +105,8 @@ fn cut_short(kind: io::ErrorKind) -> Option<Fault> {
     use io::ErrorKind::*;
     Some(Fault::CutShort(match kind {
         ConnectionReset | ConnectionAborted | BrokenPipe | NotConnected => "reset by the server".to_owned(),
-        // The system's own patience, which is longer than ours: nobody is there any more.
-        TimedOut => "the server is gone".to_owned(),
+        // The system's own TCP timeout, which is longer than ours.
+        TimedOut => "the server stopped responding".to_owned(),
         UnexpectedEof => "closed before the answer was complete".to_owned(),
         _ => return None,
     }))
@@ -126,7 +126,7 @@ fn tls(error: &rustls::Error) -> TlsFault {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             TlsFault::WrongName
         }
-        // A bad signature is what is left when somebody calls themselves by a trusted name.
+        // A bad signature means that the certificate imitates a trusted issuer.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::UnknownIssuer,
         other => TlsFault::Other(other.to_string()),
     }
@@ -136,7 +136,7 @@ fn between(earlier: UnixTime, later: UnixTime) -> Span {
     Span::from_secs(later.as_secs().saturating_sub(earlier.as_secs()))
 }
 
-/// An error and all its causes, from the outermost on.
+/// An error and its causes, outermost first.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| next_cause(*error))
 }

@@ -1,78 +1,77 @@
-//! Where gleaner may go: the public internet, and private networks that the configuration names.
+//! Decides which URLs and addresses may be fetched: the public internet, and private networks that the
+//! configuration allows.
 //!
-//! Pure: a URL or an address goes in, a yes or a reason comes out. URLs arrive as [`Url`], parsed once, and the same value
-//! is sent: its parser has already made one spelling of decimal, octal, hexadecimal, short and full-width
-//! addresses. Names are judged by what they resolve to, all of it: one address that is not public refuses the name.
+//! Pure. URLs are checked as parsed [`Url`]s, and the same value is requested: the parser has already normalised
+//! decimal, octal, hexadecimal, short and full-width addresses. A host name is judged by all its addresses: a
+//! single address that is not allowed blocks the name.
 //!
-//! Behind a proxy, scheme, port, credentials and literal addresses are checked as ever, at each hop; but an HTTP or
-//! `socks5h` proxy resolves names itself, so that what a name points to is for the proxy to guard.
+//! Behind a proxy, scheme, port, credentials and literal addresses are checked as usual, at each redirect. But an
+//! HTTP or `socks5h` proxy resolves names itself, so the addresses of names are for the proxy to check.
 //!
-//! Absent on purpose: names that are refused for how they look, but for `localhost`, which no public name server
-//! answers for.
+//! No host name is refused for its spelling, except `localhost`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// Why the guard says no.
+/// Why a URL or address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refused(String);
+pub struct AddressRefused(String);
 
-/// Private networks that are open all the same.
+/// Private networks that may be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Allow(Vec<IpNet>);
+pub struct AllowedNetworks(Vec<IpNet>);
 
-impl Allow {
-    /// Opens these networks.
+impl AllowedNetworks {
     pub fn new(networks: impl Into<Vec<IpNet>>) -> Self {
         Self(networks.into())
     }
 
-    /// Checks one address, literal or resolved or connected to.
-    pub fn check(&self, ip: IpAddr) -> Result<(), Refused> {
+    /// Checks an address, whether literal, resolved or connected.
+    pub fn check(&self, ip: IpAddr) -> Result<(), AddressRefused> {
         match special_purpose(ip) {
             None => Ok(()),
-            Some(_) if self.opens(ip) => Ok(()),
-            Some(purpose) => Err(Refused(format!("{ip} is {purpose}"))),
+            Some(_) if self.allows(ip) => Ok(()),
+            Some(purpose) => Err(AddressRefused(format!("{ip} is {purpose}"))),
         }
     }
 
-    /// Whether an address that is not public is open. What wraps an IPv4 address is open only if that is, too: who
-    /// opens a translation prefix does not mean the private network behind it.
-    fn opens(&self, ip: IpAddr) -> bool {
+    /// Whether an address that is not public is allowed. An address that embeds an IPv4 address is allowed only if
+    /// the IPv4 address is too: allowing a translation prefix does not allow the private network behind it.
+    fn allows(&self, ip: IpAddr) -> bool {
         let listed = |ip: IpAddr| self.0.iter().any(|network| network.contains(&ip));
         let IpAddr::V6(v6) = ip else { return listed(ip) };
-        match (v6.to_ipv4_mapped(), embedded(v6)) {
+        match (v6.to_ipv4_mapped(), embedded_ipv4(v6)) {
             (Some(v4), _) => listed(v4.into()),
             (None, Some(v4)) => listed(ip) && (is_public(v4.into()) || listed(v4.into())),
             (None, None) => listed(ip),
         }
     }
 
-    fn opens_loopback(&self) -> bool {
-        self.opens(Ipv4Addr::LOCALHOST.into()) || self.opens(Ipv6Addr::LOCALHOST.into())
+    fn allows_loopback(&self) -> bool {
+        self.allows(Ipv4Addr::LOCALHOST.into()) || self.allows(Ipv6Addr::LOCALHOST.into())
     }
 }
 
-/// Checks all of a URL that can be checked without a name server.
-pub fn check_url(url: &Url, allow: &Allow) -> Result<(), Refused> {
-    let refuse = |why: String| Err(Refused(why));
+/// Checks everything about a URL that needs no name server.
+pub fn check_url(url: &Url, allow: &AllowedNetworks) -> Result<(), AddressRefused> {
+    let refuse = |why: String| Err(AddressRefused(why));
     if !matches!(url.scheme(), "http" | "https") {
         return refuse(format!("the scheme {} is neither http nor https", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return refuse("the URL has credentials in it".to_owned());
     }
-    if let Some(port) = url.port_or_known_default().filter(|port| BAD_PORTS.binary_search(port).is_ok()) {
+    if let Some(port) = url.port_or_known_default().filter(|port| BLOCKED_PORTS.binary_search(port).is_ok()) {
         return refuse(format!("port {port} is not for the web"));
     }
     match url.host() {
         None => refuse("the URL has no host".to_owned()),
         Some(Host::Ipv4(ip)) => allow.check(ip.into()),
         Some(Host::Ipv6(ip)) => allow.check(ip.into()),
-        Some(Host::Domain(name)) if is_localhost(name) && !allow.opens_loopback() => {
+        Some(Host::Domain(name)) if is_localhost(name) && !allow.allows_loopback() => {
             refuse(format!("{name} is this machine"))
         }
         Some(Host::Domain(_)) => Ok(()),
@@ -80,23 +79,22 @@ pub fn check_url(url: &Url, allow: &Allow) -> Result<(), Refused> {
 }
 
 fn is_localhost(name: &str) -> bool {
-    // However many dots there are: the resolver asks for the same name.
+    // Regardless of trailing dots, which the resolver ignores.
     let name = name.trim_end_matches('.');
-    // `Url` has made it lower case.
+    // `Url` has lower-cased it.
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether an address is on the public internet.
 pub fn is_public(ip: IpAddr) -> bool {
     special_purpose(ip).is_none()
 }
 
-/// What an address is for, if it is not for the public.
+/// The special purpose of an address, or `None` if it is public.
 fn special_purpose(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(ip) => find(u32::from(ip), 32, &SPECIAL_V4),
         IpAddr::V6(ip) => find(u128::from(ip), 128, &SPECIAL_V6).or_else(|| {
-            // All that was ever given out to be reached lies in 2000::/3.
+            // Only 2000::/3 is allocated for public use.
             (ip.segments()[0] & 0xe000 != 0x2000).then_some("not a public address")
         }),
     }
@@ -111,16 +109,16 @@ fn find<T: Copy + PartialEq + std::ops::Shr<u32, Output = T>>(
     ranges.iter().find(within).map(|(_, _, purpose)| *purpose)
 }
 
-/// The IPv4 address that an IPv6 address stands for, if it does.
-fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+/// The IPv4 address embedded in an IPv6 address.
+fn embedded_ipv4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, ..] = ip.segments();
     let bits = u128::from(ip);
-    // Each cast keeps the 32 bits it is about.
+    // Each cast keeps the relevant 32 bits.
     match (a, b, c) {
         (0, 0, 0) if bits >> 32 == 0 || bits >> 32 == 0xffff => Some(Ipv4Addr::from(bits as u32)),
         (0x64, 0xff9b, _) => Some(Ipv4Addr::from(bits as u32)),
         (0x2002, ..) => Some(Ipv4Addr::from((bits >> 80) as u32)),
-        // Teredo keeps the client's address with all bits flipped.
+        // Teredo stores the client's address with all bits inverted.
         (0x2001, 0, _) => Some(Ipv4Addr::from(!(bits as u32))),
         _ => None,
     }
@@ -134,7 +132,7 @@ const fn v6(a: u16, b: u16, c: u16) -> u128 {
     (a as u128) << 112 | (b as u128) << 96 | (c as u128) << 80
 }
 
-/// IANA's special-purpose ranges, and multicast. The few in them that are reachable serve no documents.
+/// IANA's special-purpose ranges, and multicast. The few reachable ones serve no documents.
 const SPECIAL_V4: [(u32, u32, &str); 23] = [
     (v4(0, 0, 0, 0), 8, "this network"),
     (v4(10, 0, 0, 0), 8, "private"),
@@ -161,7 +159,7 @@ const SPECIAL_V4: [(u32, u32, &str); 23] = [
     (v4(240, 0, 0, 0), 4, "reserved"),
 ];
 
-/// The same for IPv6; what is outside 2000::/3 is refused anyway, and stands here for its words.
+/// The same for IPv6. Ranges outside 2000::/3 are refused anyway, and are listed for their descriptions.
 const SPECIAL_V6: [(u128, u32, &str); 19] = [
     (0, 128, "unspecified"),
     (1, 128, "this machine"),
@@ -184,9 +182,9 @@ const SPECIAL_V6: [(u128, u32, &str); 19] = [
     (v6(0xff00, 0, 0), 8, "multicast"),
 ];
 
-/// The ports that browsers refuse, since something that is not HTTP listens there and might take a request for a
-/// command; sorted.
-const BAD_PORTS: [u16; 83] = [
+/// The ports that browsers refuse, sorted: other protocols listen there, and might take an HTTP request for a
+/// command.
+const BLOCKED_PORTS: [u16; 83] = [
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103,
     104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514,
     515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723,

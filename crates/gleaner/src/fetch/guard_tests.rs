@@ -1,8 +1,8 @@
-//! The guard against every spelling of what it must refuse, and of what it must not.
+//! Every spelling of refused and of allowed targets.
 
 use super::*;
 
-/// Hosts as they stand in a URL; each leads where it must not, or nowhere at all.
+/// Hosts as written in a URL; each is a forbidden target or invalid.
 #[rustfmt::skip]
 const REFUSED_HOSTS: &[&str] = &[
     // Loopback, in decimal, octal, hexadecimal, short, padded, mixed, full-width and circled digits.
@@ -16,7 +16,7 @@ const REFUSED_HOSTS: &[&str] = &[
     "10.0.0.1", "10.1", "167772161", "0xa000001", "012.0.0.1", "0xa.0.0.1", "10.255.255.255", "172.16.0.1",
     "172.31.255.255", "0xac100001", "2886729729", "192.168.0.1", "192.168.1", "0xc0a80001", "3232235521",
     "0300.0250.0.1", "192.168.255.255",
-    // Link-local, and where clouds keep their secrets.
+    // Link-local, and cloud metadata services.
     "169.254.169.254", "169.254.1", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376",
     "0xa9.0xfe.0xa9.0xfe", "169.254.43518", "169.16689662", "169.254.0.0", "169.254.170.2",
     "100.100.100.200", "192.0.0.192",
@@ -28,7 +28,7 @@ const REFUSED_HOSTS: &[&str] = &[
     // IPv6: unspecified, loopback, in short and in full.
     "[::]", "[::1]", "[0:0:0:0:0:0:0:1]", "[0000:0000:0000:0000:0000:0000:0000:0001]", "[::0001]", "[0::1]",
     "[::0:1]", "[0:0:0:0:0:0:0:0]", "[::0.0.0.1]",
-    // Mapped, compatible and translated IPv4, public ones too: they are refused for what they are.
+    // Mapped, compatible and translated IPv4, including public ones, which are refused because of their form.
     "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:127.0.0.1]", "[::FFFF:7F00:0001]",
     "[::ffff:10.0.0.1]", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[::ffff:0.0.0.0]",
     "[::ffff:8.8.8.8]", "[::127.0.0.1]", "[::7f00:1]", "[::10.0.0.1]", "[::8.8.8.8]",
@@ -38,7 +38,7 @@ const REFUSED_HOSTS: &[&str] = &[
     "[2002::]", "[2002:7f00:1::]", "[2002:7f00:0001::1]", "[2002:a00:1::]", "[2002:a9fe:a9fe::]",
     "[2002:c0a8:1::1]", "[2002:808:808::1]", "[2001::]", "[2001:0:7f00:1::]",
     "[2001:0:808:808:0:0:80ff:fffe]", "[2001:0000:4136:e378:8000:63bf:3fff:fdd2]",
-    // Everything else that is set aside.
+    // All other reserved ranges.
     "[fe80::1]", "[febf::1]", "[fec0::1]", "[feff::1]", "[fc00::1]", "[fd00::1]", "[fd00:ec2::254]",
     "[fdff:ffff::1]", "[ff00::]", "[ff02::1]", "[ff0e::1]", "[100::1]", "[100:0:0:1::1]", "[2001:2::1]",
     "[2001:10::1]", "[2001:20::1]", "[2001:1ff::1]", "[2001:db8::1]", "[3ffe::1]", "[3fff::1]",
@@ -47,13 +47,13 @@ const REFUSED_HOSTS: &[&str] = &[
     // This machine by name.
     "localhost", "LOCALHOST", "localhost.", "localhost..", "LocalHost", "foo.localhost", "a.b.localhost.",
     "ｌｏｃａｌｈｏｓｔ", "loc\u{ad}alhost", "%6cocalhost",
-    // What is no host, or names an interface.
+    // Invalid hosts, or hosts with a zone identifier.
     "[fe80::1%25eth0]", "[fe80::1%eth0]", "[::1%lo]", "[::1", "::1", "[127.0.0.1]", "[::ffff:127.0.0.1.]",
     "256.256.256.256", "1.2.3.4.5", "0x100000000", "4294967296", "127.0.0.256", "0x7f.0.0.0x1ff",
     "08.0.0.1", "a b", "a\u{0}b", "a<b", "a%00b", "[::g]", "[1::2::3]",
 ];
 
-/// URLs that are refused for something else than their host, or that a careless parser would take to another.
+/// URLs refused for another reason than their host, or that a careless parser would send to another host.
 #[rustfmt::skip]
 const REFUSED_URLS: &[&str] = &[
     "ftp://a.example/", "file:///etc/passwd", "gopher://a.example/", "data:text/plain,x", "javascript:1",
@@ -72,7 +72,7 @@ const REFUSED_URLS: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-const OPEN_URLS: &[&str] = &[
+const ALLOWED_URLS: &[&str] = &[
     "http://a.example/", "https://a.example/feed?x=1#y", "http://a.example:8080/",
     "https://a.example:8443/", "http://a.example:3000/", "http://a.example:81/", "http://a.example:65535/",
     "http://8.8.8.8/", "https://1.1.1.1/", "http://134744072/", "http://0x8.8.8.8/",
@@ -86,8 +86,8 @@ const OPEN_URLS: &[&str] = &[
     "http://münchen.example/", "http://127.0.0.1.nip.example/", "http://a_b.example/",
 ];
 
-/// Whether a URL leads anywhere: it has to be one, and to pass.
-fn passes(text: &str, allow: &Allow) -> bool {
+/// Whether a URL is valid and allowed.
+fn is_allowed(text: &str, allow: &AllowedNetworks) -> bool {
     Url::parse(text).is_ok_and(|url| check_url(&url, allow).is_ok())
 }
 
@@ -97,32 +97,34 @@ fn no_spelling_of_a_private_target_passes() {
     let urls = REFUSED_HOSTS.iter().map(|host| format!("http://{host}/feed"));
     let through: Vec<String> = urls
         .chain(REFUSED_URLS.iter().map(ToString::to_string))
-        .filter(|url| passes(url, &Allow::default()))
+        .filter(|url| is_allowed(url, &AllowedNetworks::default()))
         .collect();
     assert_eq!(through, [""; 0]);
 }
 
 #[test]
-fn the_public_internet_is_open() {
-    let refused: Vec<&&str> = OPEN_URLS.iter().filter(|url| !passes(url, &Allow::default())).collect();
+fn the_public_internet_is_allowed() {
+    let refused: Vec<&&str> =
+        ALLOWED_URLS.iter().filter(|url| !is_allowed(url, &AllowedNetworks::default())).collect();
     assert_eq!(refused, [&""; 0]);
 }
 
 #[test]
-fn a_target_is_refused_wherever_the_url_can_be_joined_from() {
+fn relative_redirect_targets_are_checked() {
     let base = Url::parse("https://a.example/feed").unwrap();
     for location in
         ["//127.0.0.1/", "http://[::1]/", "\\\\10.0.0.1\\", "///169.254.169.254/", "ftp://a.example/"]
     {
         let target = base.join(location).map(String::from).unwrap_or_default();
-        assert!(!passes(&target, &Allow::default()), "{location} is {target}");
+        assert!(!is_allowed(&target, &AllowedNetworks::default()), "{location} is {target}");
     }
 }
 
 #[test]
-fn chosen_networks_are_open_and_nothing_beside_them() {
-    let allow = Allow::new(["10.1.0.0/16", "fd00::/8", "64:ff9b::/96"].map(|text| text.parse().unwrap()));
-    let check = |url, open| assert_eq!(passes(url, &allow), open, "{url}");
+fn only_configured_networks_are_allowed() {
+    let allow =
+        AllowedNetworks::new(["10.1.0.0/16", "fd00::/8", "64:ff9b::/96"].map(|text| text.parse().unwrap()));
+    let check = |url, open| assert_eq!(is_allowed(url, &allow), open, "{url}");
     check("http://10.1.2.3/", true);
     check("http://10.2.2.3/", false);
     check("http://[fd00::1]/", true);
@@ -135,14 +137,14 @@ fn chosen_networks_are_open_and_nothing_beside_them() {
     check("http://[2002:a01:203::]/", false);
     check("http://10.1.2.3:22/", false);
     check("http://localhost/", false);
-    let loopback = Allow::new(["127.0.0.0/8".parse().unwrap()]);
-    assert!(passes("http://localhost/", &loopback) && passes("http://a.localhost/", &loopback));
+    let loopback = AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]);
+    assert!(is_allowed("http://localhost/", &loopback) && is_allowed("http://a.localhost/", &loopback));
 }
 
 #[test]
-fn what_wraps_an_address_is_unwrapped() {
+fn embedded_ipv4_addresses_are_found() {
     let check = |text: &str, v4: Option<&str>| {
-        let found = embedded(text.parse().unwrap());
+        let found = embedded_ipv4(text.parse().unwrap());
         assert_eq!(found, v4.map(|v4| v4.parse().unwrap()), "{text}");
     };
     check("::ffff:10.1.2.3", Some("10.1.2.3"));
@@ -155,7 +157,7 @@ fn what_wraps_an_address_is_unwrapped() {
 }
 
 #[test]
-fn every_address_of_a_special_range_is_refused_up_to_its_ends() {
+fn special_ranges_are_refused_to_their_ends() {
     for (base, length, _) in SPECIAL_V4 {
         let size = u32::MAX.checked_shr(length).unwrap_or(0);
         for ip in [base, base + size / 2, base + size] {
@@ -171,9 +173,9 @@ fn every_address_of_a_special_range_is_refused_up_to_its_ends() {
 }
 
 #[test]
-fn reasons_are_for_people() {
+fn reasons_are_readable() {
     let check = |url: &str, why: &str| {
-        let refused = check_url(&Url::parse(url).unwrap(), &Allow::default()).unwrap_err();
+        let refused = check_url(&Url::parse(url).unwrap(), &AllowedNetworks::default()).unwrap_err();
         assert_eq!(refused.to_string(), why);
     };
     check("http://2130706433/", "127.0.0.1 is this machine");
@@ -188,5 +190,5 @@ fn reasons_are_for_people() {
 
 #[test]
 fn the_ports_are_sorted() {
-    assert!(BAD_PORTS.is_sorted());
+    assert!(BLOCKED_PORTS.is_sorted());
 }

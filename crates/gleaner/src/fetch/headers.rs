@@ -1,4 +1,4 @@
-//! What response headers say to us: validators, hints, and how large they may be.
+//! Response headers: validators, polling hints, and size limits.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,39 +10,38 @@ use reqwest::header::{
 
 use super::types::Validators;
 
-/// The most that all headers of a response may be, names and values.
+/// Maximum size of all response headers, names and values.
 pub(super) const MAX_HEADER_BYTES: u32 = 64 * 1024;
 
-/// The most that HTTP/2 takes in before it gives up. Larger than what we accept, since its error does not say that
-/// size was the reason; HTTP/1 takes in 400 KiB.
+/// The limit at which HTTP/2 aborts. Larger than [`MAX_HEADER_BYTES`], because its error does not say that size was
+/// the reason; HTTP/1 reads up to 400 KiB.
 pub(super) const MAX_HTTP2_HEADER_BYTES: u32 = 4 * MAX_HEADER_BYTES;
 
-/// When X lets us ask again.
+/// When X accepts requests again.
 const RATE_LIMIT_RESET: HeaderName = HeaderName::from_static("x-rate-limit-reset");
 
-/// The most headers that a response may have.
+/// Maximum number of response headers.
 pub(super) const MAX_HEADERS: usize = 100;
 
-/// What a server says about when to come again, as spans from the answer; what it does not say, or says in no
-/// form that we know, is absent. Nothing is clamped here.
+/// What a server says about the next request, as time spans from the response. Missing and unreadable values are
+/// `None`; nothing is clamped here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
-    /// For how long `Cache-Control: max-age` still calls the document fresh, the time that it already lay in
-    /// caches (`Age`) deducted; nothing under `no-cache` and `no-store`.
+    /// How long the document stays fresh according to `Cache-Control: max-age`, less its `Age`; zero for `no-cache`
+    /// and `no-store`.
     pub max_age: Option<Span>,
-    /// The same by `Expires`; a date in the past or that cannot be read is no time at all, as RFC 9111 has it.
+    /// The same according to `Expires`; a past or unreadable date is zero, as in RFC 9111.
     pub expires: Option<Span>,
-    /// `Retry-After` in either form; the longest where redirects have it, too. On a 429 without one, the time that
-    /// `x-rate-limit-reset` names, as X does.
+    /// `Retry-After` in either form; the longest if redirects have it too. On a 429 without it, the time in
+    /// `x-rate-limit-reset`, which X sends.
     pub retry_after: Option<Span>,
 }
 
 impl Hints {
-    /// Reads them off the headers of an answer.
     pub fn read(status: u16, headers: &HeaderMap, now: Time) -> Self {
         let age = text(headers, &AGE).and_then(seconds).unwrap_or(Span::ZERO);
-        let left = |fresh: Span| less(fresh, age);
-        // Differences are taken by the server's own clock where it shows one, as ours and its may disagree.
+        let left = |fresh: Span| saturating_sub(fresh, age);
+        // Differences are computed with the server's own clock if it sends a date, since clocks may disagree.
         let date = text(headers, &DATE).and_then(date).unwrap_or(now);
         let expires =
             text(headers, &EXPIRES).map(|at| self::date(at).map_or(Span::ZERO, |at| at.since(date)));
@@ -51,18 +50,18 @@ impl Hints {
             expires: expires.map(left),
             retry_after: text(headers, &RETRY_AFTER)
                 .and_then(|text| seconds(text).or_else(|| Some(self::date(text)?.since(date))))
-                .or_else(|| reset(headers).filter(|_| status == 429).map(|at| at.since(date))),
+                .or_else(|| rate_limit_reset(headers).filter(|_| status == 429).map(|at| at.since(date))),
         }
     }
 }
 
-/// When a limit of requests is lifted: seconds since 1970, as X has it. Other names of this header count otherwise.
-fn reset(headers: &HeaderMap) -> Option<Time> {
+/// When a rate limit ends, in seconds since 1970, as X sends it. Other headers of this name use other units.
+fn rate_limit_reset(headers: &HeaderMap) -> Option<Time> {
     let seconds = seconds(text(headers, &RATE_LIMIT_RESET)?)?;
     Some(Time::from_millis(i64::try_from(seconds.as_millis()).unwrap_or(i64::MAX)))
 }
 
-/// Refuses a head that is too large, whatever the protocol counted on its way.
+/// Refuses headers that are too large, whatever the protocol has already counted.
 pub(super) fn check_size(headers: &HeaderMap) -> Result<(), Fault> {
     let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if headers.len() > MAX_HEADERS || bytes > MAX_HEADER_BYTES as usize { Err(too_large()) } else { Ok(()) }
@@ -76,7 +75,7 @@ pub(super) fn validators(headers: &HeaderMap) -> Validators {
     Validators { etag: raw(headers, &ETAG), last_modified: raw(headers, &LAST_MODIFIED) }
 }
 
-/// A header's first value, byte for byte; an empty one is none.
+/// The first value of a header, byte for byte; `None` if empty.
 pub(super) fn raw(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
     headers.get(name).map(|value| value.as_bytes().to_vec()).filter(|value| !value.is_empty())
 }
@@ -85,7 +84,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// The first `max-age`, wherever it stands.
+/// The first `max-age` directive.
 fn max_age(headers: &HeaderMap) -> Option<Span> {
     let mut found = None;
     let values = headers.get_all(CACHE_CONTROL);
@@ -100,20 +99,20 @@ fn max_age(headers: &HeaderMap) -> Option<Span> {
     found
 }
 
-/// Whole seconds; more than fit are as many as fit.
+/// A whole number of seconds, saturating.
 fn seconds(text: &str) -> Option<Span> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| Span::from_secs(text.parse().unwrap_or(u64::MAX)))
 }
 
-/// Any of the three forms that HTTP dates have.
+/// Any of the three HTTP date formats.
 fn date(text: &str) -> Option<Time> {
     let at = httpdate::parse_http_date(text).ok()?;
     let since: Duration = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     Some(Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
 }
 
-fn less(span: Span, by: Span) -> Span {
+fn saturating_sub(span: Span, by: Span) -> Span {
     Span::from_millis(span.as_millis().saturating_sub(by.as_millis()))
 }
 
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_has_two_forms_and_dates_have_three() {
+    fn retry_after_is_seconds_or_an_http_date() {
         let check = |value, expected| assert_eq!(hints(&[("retry-after", value)]).2, expected, "{value}");
         check("120", Some(120));
         check(" 120 ", Some(120));
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reset_of_a_limit_counts_where_the_limit_is_met() {
+    fn rate_limit_reset_counts_only_on_429() {
         let at = (now().as_millis() / 1000 + 900).to_string();
         let after = |status, lines: &[(&'static str, &str)]| {
             Hints::read(status, &headers(lines), now()).retry_after.map(|span| span.as_millis() / 1000)
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_with_a_wrong_clock_is_understood() {
+    fn the_servers_own_clock_is_used() {
         let late =
             [("date", "Sun, 15 Nov 2026 07:00:00 GMT"), ("retry-after", "Sun, 15 Nov 2026 07:02:00 GMT")];
         assert_eq!(hints(&late).2, Some(120));
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn max_age_is_found_wherever_it_stands() {
+    fn max_age_is_found_among_directives() {
         let check = |value, expected| assert_eq!(hints(&[("cache-control", value)]).0, expected, "{value}");
         check("max-age=60", Some(60));
         check("public, Max-Age = 60 , must-revalidate", Some(60));
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_caches_counts() {
+    fn age_is_subtracted() {
         let check = |age, expected| {
             assert_eq!(hints(&[("cache-control", "max-age=60"), ("age", age)]).0, Some(expected), "{age}");
         };
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn expires_is_a_date_or_the_past() {
+    fn unreadable_expires_is_in_the_past() {
         let check = |value, expected| assert_eq!(hints(&[("expires", value)]).1, Some(expected), "{value}");
         check("Sun, 15 Nov 2026 09:00:00 GMT", 3600);
         check("Thu, 19 Nov 1981 08:52:00 GMT", 0);
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_have_a_size() {
+    fn header_size_is_limited() {
         let large = "x".repeat(MAX_HEADER_BYTES as usize);
         assert_eq!(check_size(&headers(&[("a", &large)])), Err(too_large()));
         assert_eq!(check_size(&headers(&[("a", "b"); MAX_HEADERS])), Ok(()));

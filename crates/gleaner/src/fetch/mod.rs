@@ -1,15 +1,17 @@
 //! The one HTTP client: a [`Request`] goes in, a [`Response`] or a typed fault comes out.
 //!
-//! Everything that takes a URL from outside goes through here, since here is the guard: schemes, ports and
-//! literal addresses are checked before each hop, names when they are resolved, and the connected address again.
-//! Limits of time and size hold whatever the other side does, and each way to fail is told apart by real error
-//! types, never by message text.
+//! Every URL from outside is fetched through this module, because it contains the address guard: scheme, port and
+//! literal addresses are checked before each request, names when they are resolved, and the connected address
+//! again. Limits on time and size always apply, and kinds of failure are told apart by error types, never by
+//! messages.
 //!
-//! Absent on purpose: cookies, referers, logging, waiting for hosts and the wall clock, which arrives as `now`.
-//! What a fault means for a source is the core's business.
+//! Not done here: cookies, referers, logging, waiting between requests to a host, and reading the clock (`now` is a
+//! parameter). What a fault means for a source is decided in gleaner-core.
 
 mod body;
 mod client;
+#[cfg(feature = "oidc")]
+mod exchange;
 mod fault;
 pub mod guard;
 mod headers;
@@ -21,8 +23,8 @@ mod robots_cache;
 mod tls;
 mod types;
 
-pub use client::{Fetcher, Outside, Unusable};
+pub use client::{ClientSetupError, Fetcher, NetworkOverrides};
 pub use headers::Hints;
-pub use post::Post;
+pub use post::PostRequest;
 pub use robots::Robots;
-pub use types::{Credential, Failed, Hop, Request, Response, Validators};
+pub use types::{Credential, FetchError, Hop, Request, Response, Validators};

@@ -1,7 +1,7 @@
-//! Names to addresses, behind the guard.
+//! Resolves host names, and checks the addresses.
 //!
-//! One address that may not be reached refuses the whole name, so that a name which answers now so and now so is
-//! refused or reached, never half of each; and the addresses returned are the very ones that were checked.
+//! One address that is not allowed blocks the whole name, so that a name with changing answers is either blocked or
+//! reached; and the addresses returned are exactly those that were checked.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -21,64 +21,63 @@ use hickory_resolver::proto::rr::{Name, RecordType};
 use reqwest::dns::{Addrs, Resolve, Resolving};
 use tokio::time::Instant;
 
-use super::client::Outside;
-use super::fault::Carried;
-use super::guard::Allow;
+use super::client::NetworkOverrides;
+use super::fault::FaultError;
+use super::guard::AllowedNetworks;
 
-/// How long the second family of addresses is waited for once the first is there: some name servers never answer
-/// for the family that a name does not have.
-const GRACE: Duration = Duration::from_millis(300);
+/// How long to wait for the second address family after the first has answered: some name servers never answer for
+/// a family that a name does not have.
+const SECOND_FAMILY_WAIT: Duration = Duration::from_millis(300);
 
-/// The longest that an answer is kept, whatever its time to live; moves are to be noticed within the hour.
-const KEPT: Duration = Duration::from_secs(3600);
+/// Maximum cache time of an answer, whatever its TTL, so that moves are noticed within an hour.
+const MAX_POSITIVE_TTL: Duration = Duration::from_secs(3600);
 
-/// The same for the answer that there is none, so that who registers a name need not wait long.
-const KEPT_NONE: Duration = Duration::from_secs(60);
+/// The same for negative answers, so that a newly registered name is found soon.
+const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(60);
 
-/// Finds the addresses of names.
 #[derive(Clone)]
 pub(super) struct Resolver {
     inner: Arc<TokioResolver>,
-    /// The only names there are; empty: `inner` is asked.
+    /// The only names that exist; if empty, `inner` is used.
     names: Arc<BTreeMap<String, SocketAddr>>,
-    allow: Arc<Allow>,
+    allow: Arc<AllowedNetworks>,
     limit: Span,
-    /// The proxy's own host, which the configuration vouches for.
-    trusted: Option<Arc<str>>,
+    /// The proxy's own host, which the configuration trusts.
+    trusted_host: Option<Arc<str>>,
 }
 
 impl Resolver {
-    /// Asks the name server of outside, or those that the system is configured with; where names are given, nobody.
+    /// Uses the overriding name server or those of the system; with fixed names, none.
     pub(super) fn new(
-        outside: &Outside,
-        allow: Arc<Allow>,
+        network_overrides: &NetworkOverrides,
+        allow: Arc<AllowedNetworks>,
         limit: Span,
-        trusted: Option<&str>,
+        trusted_host: Option<&str>,
     ) -> Result<Self, NetError> {
-        let mut builder = match outside.name_server {
-            // With names at hand nobody is asked, and the system need not have name servers at all.
-            None if !outside.names.is_empty() => {
-                let nobody = ResolverConfig::from_parts(None, Vec::new(), Vec::new());
-                TokioResolver::builder_with_config(nobody, TokioRuntimeProvider::default())
+        let mut builder = match network_overrides.name_server {
+            // With fixed names no name server is needed, and the system may have none.
+            None if !network_overrides.names.is_empty() => {
+                let no_servers = ResolverConfig::from_parts(None, Vec::new(), Vec::new());
+                TokioResolver::builder_with_config(no_servers, TokioRuntimeProvider::default())
             }
             Some(address) => {
-                TokioResolver::builder_with_config(only(address), TokioRuntimeProvider::default())
+                TokioResolver::builder_with_config(single_server(address), TokioRuntimeProvider::default())
             }
             None => TokioResolver::builder_tokio()?,
         };
         let options = builder.options_mut();
         set_limits(options, limit);
-        if outside.name_server.is_some() {
+        if network_overrides.name_server.is_some() {
             options.use_hosts_file = ResolveHosts::Never;
         }
-        let (inner, names) = (Arc::new(builder.build()?), Arc::new(outside.names.clone()));
-        Ok(Self { inner, names, allow, limit, trusted: trusted.map(Arc::from) })
+        let (inner, names) = (Arc::new(builder.build()?), Arc::new(network_overrides.names.clone()));
+        Ok(Self { inner, names, allow, limit, trusted_host: trusted_host.map(Arc::from) })
     }
 
-    /// The addresses of a name, all of which may be reached.
-    pub(super) async fn guarded(&self, host: &str) -> Result<Vec<IpAddr>, Fault> {
+    /// The addresses of a name, all of them allowed.
+    pub(super) async fn checked_addresses(&self, host: &str) -> Result<Vec<IpAddr>, Fault> {
         let found = self.addresses(host).await?;
-        if self.trusted.as_deref() != Some(host) {
+        if self.trusted_host.as_deref() != Some(host) {
             for ip in &found {
                 self.allow.check(*ip).map_err(|why| Fault::Blocked(format!("{host}: {why}")))?;
             }
@@ -92,34 +91,34 @@ impl Resolver {
             let found = self.names.get(host).map(|address| vec![address.ip()]);
             return found.ok_or_else(|| Fault::NoSuchHost(host.to_owned()));
         }
-        // Absolute, so that no search domain of this machine is ever appended.
+        // Absolute, so that the system's search domains are never appended.
         let Ok(name) = Name::from_ascii(format!("{}.", host.trim_end_matches('.'))) else {
             return Err(Fault::NoSuchHost(host.to_owned()));
         };
         let v4 = self.inner.lookup(name.clone(), RecordType::A);
         let v6 = self.inner.lookup(name, RecordType::AAAA);
         let end = Instant::now() + Duration::from_millis(self.limit.as_millis());
-        let patience = tokio::time::sleep_until(end);
-        tokio::pin!(v4, v6, patience);
+        let deadline = tokio::time::sleep_until(end);
+        tokio::pin!(v4, v6, deadline);
         let (mut first, mut second) = (None, None);
         while first.is_none() || second.is_none() {
             let answer = tokio::select! {
                 answer = &mut v4, if first.is_none() => first.insert(answer),
                 answer = &mut v6, if second.is_none() => second.insert(answer),
-                () = &mut patience => break,
+                () = &mut deadline => break,
             };
             if answer.as_ref().is_ok_and(|answer| ips(answer).next().is_some()) {
-                patience.as_mut().reset(end.min(Instant::now() + GRACE));
+                deadline.as_mut().reset(end.min(Instant::now() + SECOND_FAMILY_WAIT));
             }
         }
         let answers: Vec<_> = [first, second].into_iter().flatten().collect();
         let found: Vec<IpAddr> = answers.iter().flatten().flat_map(ips).collect();
-        if found.is_empty() { Err(self.none(host, &answers)) } else { Ok(found) }
+        if found.is_empty() { Err(self.failure(host, &answers)) } else { Ok(found) }
     }
 
-    /// Why there is no address. A name is called absent if a server says so, or has nothing in either family; one
-    /// family's silence proves nothing.
-    fn none(&self, host: &str, answers: &[Result<Lookup, NetError>]) -> Fault {
+    /// Why there is no address. A name does not exist if a server says so, or has no records in both families;
+    /// silence of one family proves nothing.
+    fn failure(&self, host: &str, answers: &[Result<Lookup, NetError>]) -> Fault {
         let absent = |answer: &&Result<Lookup, NetError>| match answer {
             Ok(_) => true,
             Err(error) => error.is_no_records_found(),
@@ -144,7 +143,7 @@ fn ips(answer: &Lookup) -> impl Iterator<Item = IpAddr> {
     answer.answers().iter().filter_map(|record| record.data.ip_addr())
 }
 
-fn only(address: SocketAddr) -> ResolverConfig {
+fn single_server(address: SocketAddr) -> ResolverConfig {
     let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
         connection.port = address.port();
         connection
@@ -154,19 +153,19 @@ fn only(address: SocketAddr) -> ResolverConfig {
 }
 
 fn set_limits(options: &mut ResolverOpts, limit: Span) {
-    // Three tries end after the limit, so that a lost packet costs one try and the limit is kept here.
+    // Three attempts would exceed the limit, so a lost packet costs one attempt and the limit is enforced here.
     options.timeout = Duration::from_millis(limit.as_millis().saturating_mul(2) / 5);
     options.attempts = 2;
-    options.positive_max_ttl = Some(KEPT);
-    options.negative_max_ttl = Some(KEPT_NONE);
+    options.positive_max_ttl = Some(MAX_POSITIVE_TTL);
+    options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: reqwest::dns::Name) -> Resolving {
         let this = self.clone();
         Box::pin(async move {
-            let found = this.guarded(name.as_str()).await.map_err(Carried)?;
-            // Port 0 stands for the URL's.
+            let found = this.checked_addresses(name.as_str()).await.map_err(FaultError)?;
+            // Port 0 means the URL's port.
             let port = this.names.get(name.as_str()).map_or(0, SocketAddr::port);
             let addresses: Addrs = Box::new(found.into_iter().map(move |ip| SocketAddr::new(ip, port)));
             Ok(addresses)

@@ -1,4 +1,4 @@
-//! RFC 9309 as a table, and texts that mean harm.
+//! RFC 9309 as tables, and hostile files.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Whether a robots.txt lets a path through.
+/// Checks whether a robots.txt allows a path.
 #[track_caller]
 fn check(text: &str, path: &str, allowed: bool) {
     assert_eq!(Robots::parse(text.as_bytes()).allows(path), allowed, "{path} by\n{text}");
 }
 
-/// The same for rules that are for everybody.
+/// Checks rules for all agents.
 #[track_caller]
 fn rules(rules: &str, allowed: &[&str], refused: &[&str]) {
     let text = format!("User-agent: *\n{rules}");
@@ -21,7 +21,7 @@ fn rules(rules: &str, allowed: &[&str], refused: &[&str]) {
 }
 
 #[test]
-fn groups_are_found_by_the_product_token() {
+fn groups_match_by_product_token() {
     let two = "User-agent: *\nDisallow: /all\n\nUser-agent: Gleaner\nDisallow: /us\n";
     check(two, "/us", false);
     check(two, "/all", true);
@@ -38,7 +38,7 @@ fn groups_are_found_by_the_product_token() {
 }
 
 #[test]
-fn agents_in_a_row_share_rules_and_groups_add_up() {
+fn agents_share_groups_and_groups_are_merged() {
     let shared = "User-agent: other\nUser-agent: gleaner\nDisallow: /a\nUser-agent: third\nDisallow: /b";
     check(shared, "/a", false);
     check(shared, "/b", true);
@@ -99,7 +99,7 @@ fn stars_and_dollars_are_special() {
 }
 
 #[test]
-fn encodings_are_one() {
+fn percent_encodings_are_equivalent() {
     rules("Disallow: /foo/bar?baz=quz", &["/foo/bar"], &["/foo/bar?baz=quz"]);
     rules("Disallow: /foo/bar/ツ", &["/foo/bar/"], &["/foo/bar/%E3%83%84", "/foo/bar/%e3%83%84"]);
     rules("Disallow: /foo/bar/%E3%83%84", &[], &["/foo/bar/%E3%83%84"]);
@@ -116,7 +116,7 @@ fn encodings_are_one() {
 }
 
 #[test]
-fn lines_end_in_three_ways_and_a_mark_may_come_first() {
+fn line_endings_and_byte_order_mark_are_accepted() {
     for end in ["\n", "\r\n", "\r"] {
         let text = ["# hello", "user-agent:gleaner", "  DISALLOW :\t/a#b ", ""].join(end);
         check(&text, "/a", false);
@@ -129,7 +129,7 @@ fn lines_end_in_three_ways_and_a_mark_may_come_first() {
 }
 
 #[test]
-fn no_more_than_the_cap_is_read() {
+fn only_the_first_500_kib_are_read() {
     let mut text = b"User-agent: *\nDisallow: /first\n".to_vec();
     text.resize(MAX_BYTES, b'#');
     text.extend(b"\nDisallow: /second\n");
@@ -152,32 +152,32 @@ fn delays_are_read_and_clamped() {
     assert_eq!(Robots::parse(b"User-agent: other\nCrawl-delay: 5").crawl_delay(), None);
 }
 
-/// Matches as slowly as the words of the RFC have it.
-fn slowly(pattern: &[u8], path: &[u8]) -> bool {
+/// A slow, literal implementation of the RFC.
+fn matches_slowly(pattern: &[u8], path: &[u8]) -> bool {
     match (pattern, path) {
         ([], _) | ([b'$'], []) => true,
-        ([b'*', rest @ ..], _) => (0..=path.len()).any(|n| slowly(rest, &path[n..])),
-        ([first, rest @ ..], [byte, path @ ..]) => first == byte && slowly(rest, path),
+        ([b'*', rest @ ..], _) => (0..=path.len()).any(|n| matches_slowly(rest, &path[n..])),
+        ([first, rest @ ..], [byte, path @ ..]) => first == byte && matches_slowly(rest, path),
         _ => false,
     }
 }
 
 proptest! {
     #[test]
-    fn matching_is_what_the_rfc_says(pattern in "[/ab*]{0,8}\\$?", path in "/[/ab]{0,8}") {
-        prop_assert_eq!(matches(pattern.as_bytes(), path.as_bytes()), slowly(pattern.as_bytes(), path.as_bytes()));
+    fn matching_agrees_with_the_rfc(pattern in "[/ab*]{0,8}\\$?", path in "/[/ab]{0,8}") {
+        prop_assert_eq!(matches(pattern.as_bytes(), path.as_bytes()), matches_slowly(pattern.as_bytes(), path.as_bytes()));
     }
 
     #[test]
-    fn nothing_makes_it_panic(text in prop::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
+    fn parsing_never_panics(text in prop::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
         let text = [b"User-agent: *\nDisallow: /", &text[..]].concat();
         let _ = Robots::parse(&text).allows(&path);
     }
 }
 
-/// A bound in time whatever the file says; an honest one takes a thousandth of it.
+/// A generous time bound; a normal file takes a thousandth of it.
 #[track_caller]
-fn within_bounds(text: &str, path: &str) {
+fn check_time(text: &str, path: &str) {
     let begun = Instant::now();
     let _ = Robots::parse(text.as_bytes()).allows(path);
     let took = begun.elapsed();
@@ -185,17 +185,17 @@ fn within_bounds(text: &str, path: &str) {
 }
 
 #[test]
-fn hostile_patterns_take_no_longer() {
+fn hostile_patterns_take_bounded_time() {
     let path = format!("/{}", "a".repeat(4096));
     let long = |piece: &str| piece.repeat(MAX_BYTES / piece.len());
-    within_bounds(&format!("User-agent: *\nDisallow: /{}b", long("*a")), &path);
-    within_bounds(&format!("User-agent: *\nDisallow: /{}$", long("*a")), &path);
-    within_bounds(&format!("User-agent: *\nDisallow: /{}", long("*")), &path);
-    within_bounds(&format!("User-agent: *\nDisallow: /{}", long("a")), &path);
-    within_bounds(&format!("User-agent: *\n{}", long("Disallow:/*a*a*a*a*b\n")), &path);
-    within_bounds(&format!("User-agent: *\n{}", long("Disallow:/*b\n")), &path);
-    within_bounds(&long("User-agent: gleaner\n"), &path);
-    within_bounds(&long("User-agent: *\nAllow:/\n"), &path);
-    within_bounds(&long("%"), &path);
-    within_bounds(&format!("User-agent: *\nDisallow: /{}", long("%25")), &"/%25".repeat(1000));
+    check_time(&format!("User-agent: *\nDisallow: /{}b", long("*a")), &path);
+    check_time(&format!("User-agent: *\nDisallow: /{}$", long("*a")), &path);
+    check_time(&format!("User-agent: *\nDisallow: /{}", long("*")), &path);
+    check_time(&format!("User-agent: *\nDisallow: /{}", long("a")), &path);
+    check_time(&format!("User-agent: *\n{}", long("Disallow:/*a*a*a*a*b\n")), &path);
+    check_time(&format!("User-agent: *\n{}", long("Disallow:/*b\n")), &path);
+    check_time(&long("User-agent: gleaner\n"), &path);
+    check_time(&long("User-agent: *\nAllow:/\n"), &path);
+    check_time(&long("%"), &path);
+    check_time(&format!("User-agent: *\nDisallow: /{}", long("%25")), &"/%25".repeat(1000));
 }

@@ -1,4 +1,4 @@
-//! Whom we trust, and what time it is when a certificate is judged.
+//! TLS configuration: trusted roots, and the time at which certificates are verified.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,33 +9,33 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, RootCertStore};
 
-/// The newest `now` that a fetch brought: certificates are judged by the clock that all else goes by.
+/// The `now` of the latest fetch: certificates are verified with the same clock as everything else.
 #[derive(Debug, Default)]
-pub(super) struct Now(AtomicI64);
+pub(super) struct CertificateClock(AtomicI64);
 
-impl Now {
+impl CertificateClock {
     pub(super) fn set(&self, now: Time) {
         self.0.store(now.as_millis(), Ordering::Relaxed);
     }
 }
 
-impl TimeProvider for Now {
+impl TimeProvider for CertificateClock {
     fn current_time(&self) -> Option<UnixTime> {
         let ms = u64::try_from(self.0.load(Ordering::Relaxed)).ok()?;
         Some(UnixTime::since_unix_epoch(Duration::from_millis(ms)))
     }
 }
 
-/// Mozilla's roots and these besides; HTTP/2 where the server speaks it.
+/// Trusts Mozilla's roots and `extra`; offers HTTP/2.
 pub(super) fn config(
     extra: &[CertificateDer<'static>],
-    now: Arc<Now>,
+    now: Arc<CertificateClock>,
 ) -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     for root in extra {
         roots.add(root.clone())?;
     }
-    // Named, not installed: a process-wide provider is nobody's to choose but the binary's.
+    // Passed explicitly: only the binary may install a process-wide provider.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_details(provider, now)
         .with_safe_default_protocol_versions()?

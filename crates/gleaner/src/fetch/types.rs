@@ -1,4 +1,4 @@
-//! What is asked and what comes back, as plain data.
+//! Requests, responses and errors of the client.
 
 use bytes::Bytes;
 use gleaner_core::classify::Fault;
@@ -10,25 +10,24 @@ use url::Url;
 use super::headers::Hints;
 use crate::config::secret::Secret;
 
-/// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Where; without credentials in it.
+    /// Must not contain credentials.
     pub url: Url,
-    /// What kinds of document are welcome, as an `Accept` header says it.
+    /// The `Accept` header.
     pub accept: String,
-    /// What was received with the document we have; empty: ask for it whatever it is.
+    /// Validators of the document that we have; empty for an unconditional request.
     pub validators: Validators,
-    /// Sent to the origin of `url` only.
+    /// Sent only to the origin of `url`.
     pub credential: Option<Credential>,
-    /// A cap on the decoded body below the configured one.
+    /// Limit on the decoded body, below the configured one.
     pub max_body_bytes: Option<u64>,
-    /// Whether more will be asked of the same host soon, so that the connection is worth keeping.
+    /// Whether more requests to the same host will follow soon, so that the connection is kept.
     pub keep_connection: bool,
 }
 
 impl Request {
-    /// An unconditional request for anything.
+    /// An unconditional request for any type.
     pub fn new(url: Url) -> Self {
         Self {
             url,
@@ -41,43 +40,30 @@ impl Request {
     }
 }
 
-/// `ETag` and `Last-Modified`, byte for byte: they are the server's, and mean nothing to us.
+/// `ETag` and `Last-Modified`, stored byte for byte because only the server interprets them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Validators {
-    /// `ETag`, sent back as `If-None-Match`.
+    /// Sent back as `If-None-Match`.
     pub etag: Option<Vec<u8>>,
-    /// `Last-Modified`, sent back as `If-Modified-Since`.
+    /// Sent back as `If-Modified-Since`.
     pub last_modified: Option<Vec<u8>>,
 }
 
 impl Validators {
-    /// Whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.etag.is_none() && self.last_modified.is_none()
     }
 }
 
-/// What a source needs to be let in.
+/// Credentials for a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// Basic authentication.
-    Basic {
-        /// Who.
-        user: String,
-        /// The password.
-        password: Secret,
-    },
-    /// One header.
-    Header {
-        /// Its name.
-        name: String,
-        /// Its value.
-        value: Secret,
-    },
+    Basic { user: String, password: Secret },
+    Header { name: String, value: Secret },
 }
 
-/// Headers that are the client's own.
-const OWN: [&str; 11] = [
+/// Headers that the client sets itself.
+const RESERVED_HEADERS: [&str; 11] = [
     "accept",
     "accept-encoding",
     "connection",
@@ -92,79 +78,76 @@ const OWN: [&str; 11] = [
 ];
 
 impl Credential {
-    /// Why it could not be sent, if it could not. Says nothing of what is secret.
+    /// Why it cannot be sent, without revealing secrets; `None` if it can.
     pub fn problem(&self) -> Option<String> {
         match self {
             Self::Basic { user, .. } if user.contains(':') => {
-                Some("a user's name for Basic authentication has no colon".to_owned())
+                Some("a user name for Basic authentication cannot contain a colon".to_owned())
             }
             Self::Basic { .. } => None,
-            Self::Header { name, .. } if OWN.contains(&name.to_ascii_lowercase().as_str()) => {
-                Some(format!("the header {name} is the client's own"))
+            Self::Header { name, .. } if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {
+                Some(format!("the header {name} is set by gleaner itself"))
             }
             Self::Header { name, .. } if HeaderName::from_bytes(name.as_bytes()).is_err() => {
-                Some(format!("'{name}' is no name of a header"))
+                Some(format!("'{name}' is not a valid header name"))
             }
             Self::Header { value, .. } if HeaderValue::from_str(value.expose()).is_err() => {
-                Some("the header's value has characters that no header takes".to_owned())
+                Some("the header value contains characters that are not allowed in a header".to_owned())
             }
             Self::Header { .. } => None,
         }
     }
 }
 
-/// A document, or the word that it has not changed.
+/// A document, or the confirmation that it has not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// 200, 203 or 304.
     pub status: u16,
-    /// Where it came from in the end.
+    /// The final URL.
     pub url: Url,
-    /// The redirects on the way, in order; the last target is [`url`](Self::url).
+    /// The redirects in order; the last target is [`url`](Self::url).
     pub hops: Vec<Hop>,
-    /// To be sent with the next request; those of a 304 where it has any.
+    /// To be sent with the next request; those of a 304 if it has any.
     pub validators: Validators,
-    /// `Content-Type` as sent; empty where there is none.
+    /// `Content-Type` as sent; empty if absent.
     pub content_type: Vec<u8>,
-    /// What the server says about when to come again.
+    /// What the server says about the next request.
     pub hints: Hints,
-    /// The decoded body; empty when not modified.
+    /// The decoded body; empty if not modified.
     pub body: Bytes,
-    /// How long the body was before it was decoded.
+    /// Length of the body before decoding.
     pub wire_bytes: u64,
-    /// The document is still the one that the validators came with.
+    /// The document is unchanged since the validators were received.
     pub not_modified: bool,
 }
 
 impl Response {
-    /// Where the source has moved for good: the target of the leading run of 301s and 308s, if there is one.
+    /// The new permanent URL: the target of the leading 301 and 308 redirects.
     pub fn moved_to(&self) -> Option<&Url> {
         self.hops.iter().take_while(|hop| matches!(hop.status, 301 | 308)).last().map(|hop| &hop.target)
     }
 }
 
-/// One redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hop {
     /// 301, 302, 303, 307 or 308.
     pub status: u16,
-    /// Where it points.
     pub target: Url,
 }
 
 /// Why there is no document.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{fault}")]
-pub struct Failed {
-    /// What went wrong.
+pub struct FetchError {
     pub fault: Fault,
-    /// The status of the answer, where one had begun.
+    /// The status of the response, if one was received.
     pub status: Option<u16>,
-    /// How long the server asks to be left alone.
+    /// `Retry-After` of the response.
     pub retry_after: Option<Span>,
 }
 
-impl From<Fault> for Failed {
+impl From<Fault> for FetchError {
     fn from(fault: Fault) -> Self {
         let status = match fault {
             Fault::Status(status) => Some(status),
@@ -174,9 +157,9 @@ impl From<Fault> for Failed {
     }
 }
 
-impl From<Failed> for Failure {
-    /// The status is kept even where the fault is not about it, such as a body that broke off.
-    fn from(failed: Failed) -> Self {
+impl From<FetchError> for Failure {
+    /// The status is kept even if the fault is not about it, such as a truncated body.
+    fn from(failed: FetchError) -> Self {
         let status = failed.status;
         Failure { status, ..failed.fault.into_failure(failed.retry_after) }
     }

@@ -1,21 +1,21 @@
-//! The article of a page: what a reader came for, and what the page says about it.
+//! Extracts the article of a page, and its metadata.
 //!
-//! The text is found by Mozilla's rules for its reader view (`dom_smoothie`), in a tree out of which furniture (bars to
-//! share, lists of other articles, captions) was taken before. Everything else is read off the same tree.
-//! Absent on purpose: fetching, pages after the first, and the language of a page that does not tell.
+//! The text is found with Mozilla's reader view algorithm (`dom_smoothie`), in a tree from which boilerplate (share
+//! buttons, lists of other articles, captions) was removed before. Metadata is read from the same tree. Not done
+//! here: fetching, multi-page articles, and detecting an undeclared language.
 
 mod author;
+mod boilerplate;
+mod class_meanings;
 mod content;
 mod date;
 mod dates;
-mod facts;
-mod furniture;
+mod element_hints;
 mod linked_data;
-mod marks;
-mod names;
+mod metadata;
 mod title;
 mod trim;
-mod wording;
+mod word_overlap;
 
 use gleaner_core::time::Time;
 use url::Url;
@@ -24,62 +24,59 @@ use super::decode::decode;
 use super::html::{Token, Tokens};
 use super::text::{escape, plain_text};
 use super::{Page, tree};
-use facts::Facts;
+use crate::truncate::truncate_chars;
+use metadata::PageMetadata;
 
-/// Where no article is found, so many characters of the page's text stand for it.
-const EXCERPT: usize = 500;
+/// Characters of the page's text to use if no article is found.
+const EXCERPT_CHARS: usize = 500;
 
-/// An article.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Article {
-    /// Its title, without the site's name.
+    /// Without the site's name.
     pub title: Option<String>,
-    /// Who wrote it.
     pub author: Option<String>,
-    /// When it was published; midnight in UTC where only the day is known.
+    /// Midnight UTC if only the day is known.
     pub published_at: Option<Time>,
-    /// The day of that in the page's own time zone, where it differs from the day in UTC: `2024-05-17`.
+    /// The day in the page's own time zone, if it differs from the day in UTC: `2024-05-17`.
     pub published_on: Option<String>,
-    /// Its text, blocks set apart by blank lines.
+    /// Plain text; blocks are separated by blank lines.
     pub text: String,
-    /// The same with its markup, harmless to show, all addresses absolute.
+    /// The same as sanitised HTML with absolute URLs.
     pub html: String,
-    /// The address that the page gives itself.
+    /// The page's canonical URL.
     pub url: Option<String>,
-    /// The language that the page says it has.
+    /// The declared language.
     pub language: Option<String>,
-    /// Its lead image.
+    /// The URL of the lead image.
     pub image: Option<String>,
-    /// What the site calls itself.
     pub site_name: Option<String>,
-    /// Whether an article was found; else the text is the beginning of all that the page says.
+    /// Whether an article was found; otherwise the text is the beginning of the page's text.
     pub extracted: bool,
 }
 
-/// Finds the article of a page.
 pub fn extract(page: &Page<'_>) -> Article {
     let html = decode(page.body, page.content_type);
     let document = tree::parse(&html);
-    let facts = Facts::of(&document, page.url);
-    let title = title::of(&facts);
-    let published = date::of(&facts, page.url);
+    let metadata = PageMetadata::collect(&document, page.url);
+    let title = title::find(&metadata);
+    let published = date::find(&metadata, page.url);
     let published_at = published.as_ref().map(|published| published.at);
     let utc = published_at.map(|at| at.to_string()).unwrap_or_default();
     let mut article = Article {
-        author: author::of(&facts),
+        author: author::find(&metadata),
         published_at,
         published_on: published
             .and_then(|published| published.day)
             .filter(|day| !utc.starts_with(day.as_str())),
-        url: facts.canonical(),
-        language: facts.language.clone(),
-        image: facts.image(),
-        site_name: facts.site_name.clone(),
+        url: metadata.canonical(),
+        language: metadata.language.clone(),
+        image: metadata.image(),
+        site_name: metadata.site_name.clone(),
         ..Article::default()
     };
-    let base = facts.base.as_ref().unwrap_or(page.url);
-    let source = content::Source { html: &html, base, articles: &facts.articles, title: title.as_deref() };
-    match content::of(&source, document) {
+    let base = metadata.base.as_ref().unwrap_or(page.url);
+    let source = content::Source { html: &html, base, articles: &metadata.articles, title: title.as_deref() };
+    match content::find(&source, document) {
         Some(content) => {
             (article.text, article.html, article.extracted) = (content.text, content.html, true);
         }
@@ -92,7 +89,7 @@ pub fn extract(page: &Page<'_>) -> Article {
     article
 }
 
-/// The beginning of the text of a page's body.
+/// The beginning of the page's text.
 fn excerpt(html: &str) -> String {
     let mut body = 0;
     for token in Tokens::new(html.as_bytes()) {
@@ -106,10 +103,10 @@ fn excerpt(html: &str) -> String {
         }
     }
     let text = plain_text(html.get(body..).unwrap_or_default());
-    text.chars().take(EXCERPT).collect::<String>().trim_end().to_owned()
+    truncate_chars(&text, EXCERPT_CHARS).trim_end().to_owned()
 }
 
-/// An address on the web, made absolute.
+/// An absolute http or https URL.
 fn absolute(href: &str, base: &Url) -> Option<Url> {
     let url = base.join(href.trim()).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)

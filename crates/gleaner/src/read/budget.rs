@@ -1,21 +1,20 @@
-//! A limit on the work of one expression that a person wrote, run on a document that somebody else wrote.
+//! A limit on the work of evaluating one expression that a user wrote on a document that somebody else wrote.
 //!
-//! Work is counted in steps, not in time, so that the same expression on the same document always ends the same way.
-//! CSS selectors use it (`selector.rs`); whatever else evaluates such expressions takes a budget of its own.
+//! Work is counted in steps rather than time, so that the result is reproducible. Used for CSS selectors
+//! (`selector.rs`).
 
 use std::cell::Cell;
 
-/// The budget of one expression on one document: well under a second of one processor.
+/// The budget of one expression on one document: well under a second of CPU time.
 pub(super) const STEPS: u64 = 50_000_000;
 
-/// Steps that are left. Shared by all parts of one evaluation.
+/// The remaining steps, shared by all parts of one evaluation.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: Cell<u64>,
     total: u64,
 }
 
-/// The expression took more steps than its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it takes more than {steps} steps on this page")]
 pub struct OutOfSteps {
@@ -27,14 +26,14 @@ impl Budget {
         Self { left: Cell::new(total), total }
     }
 
-    /// Takes steps off; false where none are left. From then on it stays false, so that loops end soon.
+    /// Spends steps; returns false once none are left, so that loops end.
     pub(super) fn spend(&self, steps: u64) -> bool {
         let left = self.left.get().saturating_sub(steps);
         self.left.set(left);
         left > 0
     }
 
-    /// Fails where the budget was used up: a result found until then is incomplete.
+    /// Fails if the budget was used up: the result is then incomplete.
     pub(super) fn check(&self) -> Result<(), OutOfSteps> {
         if self.left.get() > 0 { Ok(()) } else { Err(OutOfSteps { steps: self.total }) }
     }
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_that_is_used_up_stays_so() {
+    fn an_exhausted_budget_stays_exhausted() {
         let budget = Budget::new(10);
         assert!(budget.spend(9));
         assert_eq!(budget.check(), Ok(()));

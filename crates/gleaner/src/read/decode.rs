@@ -1,7 +1,8 @@
-//! The bytes of a page as text: by byte order mark, then the server's word, then the page's own, then its looks.
+//! Decodes the bytes of a web page. In order: byte order mark, `Content-Type`, the page's own declaration,
+//! detection.
 //!
-//! What is sound UTF-8 is UTF-8 whatever was claimed, unless it is ASCII anyway: servers are set up once and
-//! forgotten. Absent on purpose: errors. What cannot be decoded becomes U+FFFD.
+//! Valid UTF-8 that is not plain ASCII is decoded as UTF-8 whatever is declared, because server configurations are
+//! often wrong. There are no errors: what cannot be decoded becomes U+FFFD.
 
 use std::borrow::Cow;
 
@@ -10,43 +11,43 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 use super::html::{Tag, Token, Tokens};
 
-/// How far into a page its own word is looked for. Browsers stop at 1024 bytes; not all pages know.
-const DECLARED: usize = 4096;
+/// Bytes searched for a declaration. Browsers stop at 1024 bytes; not all pages comply.
+const DECLARATION_BYTES: usize = 4096;
 
-/// How much of a page is looked at to guess its encoding.
-const DETECTED: usize = 256 << 10;
+/// Bytes examined to detect the encoding.
+const DETECTION_BYTES: usize = 256 << 10;
 
-/// The text of a page that was sent with this `Content-Type`; borrowed where the bytes are sound UTF-8.
+/// Decodes a page with this `Content-Type`; borrowed if the bytes are valid UTF-8.
 pub fn decode<'a>(bytes: &'a [u8], content_type: &[u8]) -> Cow<'a, str> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return encoding.decode_without_bom_handling(bytes.get(mark..).unwrap_or_default()).0;
     }
     let claimed = charset(content_type).or_else(|| declared(bytes));
     match std::str::from_utf8(bytes) {
-        // Seven bits of ISO-2022-JP or UTF-16 look like ASCII.
+        // ISO-2022-JP and UTF-16 can look like ASCII.
         Ok(text) if claimed.is_none_or(Encoding::is_ascii_compatible) => Cow::Borrowed(text),
         _ => {
             let encoding =
-                claimed.filter(|claimed| *claimed != UTF_8).unwrap_or_else(|| looks(bytes, claimed));
+                claimed.filter(|claimed| *claimed != UTF_8).unwrap_or_else(|| detect(bytes, claimed));
             encoding.decode_without_bom_handling(bytes).0
         }
     }
 }
 
-/// What the bytes look like, given that they are no sound UTF-8.
-fn looks(bytes: &[u8], claimed: Option<&'static Encoding>) -> &'static Encoding {
-    // A few broken characters do not make a page that says so anything but UTF-8.
-    let broken = || bytes.utf8_chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
-    let sound = || bytes.iter().filter(|byte| **byte >= 0xC0).count();
-    if claimed == Some(UTF_8) && broken() * 2 <= sound() {
+/// Detects the encoding of bytes that are not valid UTF-8.
+fn detect(bytes: &[u8], claimed: Option<&'static Encoding>) -> &'static Encoding {
+    // A few invalid bytes do not disprove declared UTF-8.
+    let invalid = || bytes.utf8_chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
+    let valid = || bytes.iter().filter(|byte| **byte >= 0xC0).count();
+    if claimed == Some(UTF_8) && invalid() * 2 <= valid() {
         return UTF_8;
     }
     let mut detector = EncodingDetector::new();
-    detector.feed(bytes.get(..DETECTED).unwrap_or(bytes), true);
+    detector.feed(bytes.get(..DETECTION_BYTES).unwrap_or(bytes), true);
     detector.guess(None, true)
 }
 
-/// The `charset` of a `Content-Type`.
+/// The `charset` parameter of a `Content-Type`.
 fn charset(content_type: &[u8]) -> Option<&'static Encoding> {
     content_type.split(|byte| *byte == b';').skip(1).find_map(|parameter| {
         let equals = memchr::memchr(b'=', parameter)?;
@@ -58,14 +59,14 @@ fn charset(content_type: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
-/// What the page says itself, in `<meta>` or, if it is XHTML, before everything.
+/// The encoding that the page declares, in `<meta>` or in an XML declaration.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = bytes.get(..DECLARED).unwrap_or(bytes);
+    let head = bytes.get(..DECLARATION_BYTES).unwrap_or(bytes);
     let in_markup = Tokens::new(head).find_map(|token| match token {
         Token::Tag(tag) if !tag.end && tag.is("meta") => in_meta(&tag),
         _ => None,
     });
-    // Whoever could read this in ASCII did not read UTF-16.
+    // A declaration that is readable as ASCII cannot be in UTF-16.
     in_markup
         .or_else(|| in_xml(head))
         .map(|found| if found == UTF_16BE || found == UTF_16LE { UTF_8 } else { found })
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_to_speak_is_believed() {
+    fn the_first_declaration_counts() {
         check(b"\xef\xbb\xbfcaf\xc3\xa9", "text/html; charset=iso-8859-1", "café");
         check(b"\xff\xfea\0b\0", "text/html", "ab");
         check(b"caf\xe9", "text/html; charset=ISO-8859-1", "café");
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn sound_utf_8_is_utf_8() {
+    fn valid_utf_8_is_utf_8() {
         check("café".as_bytes(), "text/html; charset=iso-8859-1", "café");
         check("<meta charset=utf-16>é".as_bytes(), "", "<meta charset=utf-16>é");
         check("caf\u{e9} \u{e0}".as_bytes(), "nonsense; charset", "café à");
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_claims_is_guessed() {
+    fn undeclared_encodings_are_detected() {
         let russian = "Привет, как дела? Это обычный текст на русском языке.";
         let (bytes, _, _) = encoding_rs::WINDOWS_1251.encode(russian);
         check(&bytes, "text/html", russian);
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn seven_bit_encodings_are_no_ascii() {
+    fn seven_bit_encodings_are_not_ascii() {
         check(b"\x1b$B$\"\x1b(B", "text/html; charset=iso-2022-jp", "あ");
     }
 }

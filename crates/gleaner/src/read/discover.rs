@@ -1,8 +1,7 @@
-//! Which feeds a web page advertises: `<link rel="alternate" type="application/rss+xml" href="…">`.
+//! Finds the feeds that a page advertises: `<link rel="alternate" type="application/rss+xml" href="…">`.
 //!
-//! Reads no more of the page than it must: the head, or where that names no feed, the page up to a limit.
-//! Absent on purpose: guesses. Neither ordinary links that look like feeds nor addresses such as `/feed` are
-//! offered, and nothing is fetched.
+//! Reads only the head, or if that names no feed, the page up to a limit. It does not guess: neither ordinary links
+//! that look like feeds nor paths such as `/feed` are returned, and nothing is fetched.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -11,68 +10,66 @@ use url::Url;
 
 use super::html::{Tag, Token, Tokens};
 use super::text::plain_text;
+use crate::truncate::truncate_chars;
 
-/// How much of a page is read. Some sites put a megabyte of script before their links.
+/// Maximum bytes that are read. Some sites have a megabyte of scripts before their links.
 const PAGE_LIMIT: usize = 2 << 20;
 
-/// How many feeds are offered. A page with more is a directory, or means harm.
+/// Maximum number of feeds. A page with more is a directory, or hostile.
 const FEED_LIMIT: usize = 50;
 
-/// Longer addresses are not believed.
+/// Longer URLs are ignored.
 const URL_LIMIT: usize = 4096;
 
-/// Titles are cut to so many characters.
+/// Maximum characters of a title.
 const TITLE_LIMIT: usize = 200;
 
-/// A feed that a page names.
+/// A feed that a page advertises.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedLink {
-    /// Where it is, absolute.
     pub url: Url,
-    /// What the page calls it, as plain text.
+    /// As plain text.
     pub title: Option<String>,
-    /// The format the page says it has.
+    /// The declared format.
     pub format: FeedFormat,
 }
 
-/// The format of a feed, as its page says.
+/// The declared format of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedFormat {
-    /// RSS, RDF included.
+    /// RSS or RDF.
     Rss,
-    /// Atom.
     Atom,
-    /// JSON Feed.
     Json,
-    /// Some XML, or not said.
+    /// Some XML, or not declared.
     Unknown,
 }
 
-/// The feeds that `page`, found at `url`, advertises: in page order, but comments last. Each once.
+/// The feeds that `page`, fetched from `url`, advertises: in page order, but feeds of comments last. Each once.
 pub fn feeds(page: &[u8], url: &Url) -> Vec<FeedLink> {
     let page = page.get(..PAGE_LIMIT).unwrap_or(page);
-    let mut found = Found::default();
+    let mut links_found = FeedLinks::default();
     for token in Tokens::new(page) {
         if let Token::Tag(tag) = token
-            && found.take(&tag).is_break()
+            && links_found.add(&tag).is_break()
         {
             break;
         }
     }
-    found.resolve(url)
+    links_found.resolve(url)
 }
 
-/// What was found so far; addresses as written, since `<base>` may follow them.
+/// The links found so far; URLs as written, since `<base>` may follow them.
 #[derive(Default)]
-struct Found<'a> {
+struct FeedLinks<'a> {
     base: Option<&'a [u8]>,
     links: Vec<(&'a [u8], Option<String>, FeedFormat)>,
 }
 
-impl<'a> Found<'a> {
-    fn take(&mut self, tag: &Tag<'a>) -> ControlFlow<()> {
+impl<'a> FeedLinks<'a> {
+    fn add(&mut self, tag: &Tag<'a>) -> ControlFlow<()> {
         if tag.is("body") || (tag.end && tag.is("head")) {
-            // Links behind the head are damage, but common; with a feed in hand there is no need to look.
+            // Links after the head are invalid but common; if a feed was found there is no need to look.
             return if self.links.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         }
         if tag.end {
@@ -96,13 +93,12 @@ impl<'a> Found<'a> {
                 feeds.push(FeedLink { url, title, format });
             }
         }
-        // Stable: otherwise the page's order stands.
+        // Stable, so that the page's order is kept otherwise.
         feeds.sort_by_key(FeedLink::is_of_comments);
         feeds
     }
 }
 
-/// A `<link>`, if it names a feed.
 fn feed_link<'a>(tag: &Tag<'a>) -> Option<(&'a [u8], Option<String>, FeedFormat)> {
     let (mut rel, mut kind, mut href, mut title) = (None, None, None, None);
     for (name, value) in tag.attributes() {
@@ -113,7 +109,7 @@ fn feed_link<'a>(tag: &Tag<'a>) -> Option<(&'a [u8], Option<String>, FeedFormat)
             b"title" => &mut title,
             _ => continue,
         };
-        // As in a browser, the first of two counts.
+        // As in browsers, the first of duplicate attributes counts.
         slot.get_or_insert(value);
     }
     let href = href.filter(|href| !href.trim_ascii().is_empty() && href.len() <= URL_LIMIT)?;
@@ -123,15 +119,15 @@ fn feed_link<'a>(tag: &Tag<'a>) -> Option<(&'a [u8], Option<String>, FeedFormat)
     let format = format(&decoded(kind.unwrap_or_default()), title.as_deref());
     let format = match format {
         Some(format) if has("alternate") || has("feed") => format,
-        // The older way to say it, before types were asked for.
+        // The older form, without a media type.
         None if has("feed") && kind.is_none() => FeedFormat::Unknown,
         _ => return None,
     };
     if has("stylesheet") { None } else { Some((href, title, format)) }
 }
 
-/// The format that a media type means, if a feed's. Types that say too little need a title that says more:
-/// many pages name their API as alternate JSON, or an XML of another sort.
+/// The feed format of a media type. Generic types need a title that says more: many pages list their API as
+/// alternate JSON, or some other XML.
 fn format(media_type: &str, title: Option<&str>) -> Option<FeedFormat> {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let titled = |words: &[&str]| {
@@ -152,26 +148,23 @@ fn format(media_type: &str, title: Option<&str>) -> Option<FeedFormat> {
     }
 }
 
-/// An attribute's value as text.
+/// Decodes an attribute value.
 fn decoded(value: &[u8]) -> String {
     htmlize::unescape_attribute(String::from_utf8_lossy(value)).into_owned()
 }
 
-/// A title as plain text. Some sites put markup into theirs.
+/// A title as plain text, since some sites put markup into it.
 fn title_text(title: &str) -> String {
     let text = plain_text(title);
-    match text.char_indices().nth(TITLE_LIMIT) {
-        Some((end, _)) => text.get(..end).unwrap_or_default().trim_end().to_owned(),
-        None => text,
-    }
+    truncate_chars(&text, TITLE_LIMIT).trim_end().to_owned()
 }
 
-/// An address on the web, from an attribute's value.
+/// An absolute http or https URL.
 fn absolute(href: &[u8], base: &Url) -> Option<Url> {
     let href = decoded(href);
     let href = href.trim();
     let href = match href.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("feed:")) {
-        // `feed:https://…` wraps an address, `feed://…` stands for http.
+        // `feed:https://…` wraps a URL, `feed://…` stands for http.
         Some(_) => match href.get(5..).unwrap_or_default() {
             rest if rest.starts_with("//") => Cow::Owned(format!("http:{rest}")),
             rest => Cow::Borrowed(rest),
@@ -184,7 +177,7 @@ fn absolute(href: &[u8], base: &Url) -> Option<Url> {
 }
 
 impl FeedLink {
-    /// Whether it seems to hold the comments on a site or a post, in the words of the common blog systems.
+    /// Whether it seems to be a feed of comments, by the words of common blog systems.
     pub fn is_of_comments(&self) -> bool {
         const WORDS: [&str; 6] = ["comment", "kommentar", "comentario", "comentário", "commenti", "reacties"];
         let title = self.title.as_deref().unwrap_or_default().to_lowercase();

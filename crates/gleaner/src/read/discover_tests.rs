@@ -3,7 +3,7 @@ use url::Url;
 
 use super::discover::feeds;
 
-/// What a page at `https://example.org/blog/` offers: `format url title`, one a line.
+/// The feeds that a page at `https://example.org/blog/` advertises, one line each: `format url title`.
 fn found(page: &str) -> String {
     let url = Url::parse("https://example.org/blog/").unwrap();
     let line = |feed: super::discover::FeedLink| {
@@ -17,7 +17,7 @@ fn check(page: &str, expected: &[&str]) {
 }
 
 #[test]
-fn wordpress_puts_comments_first_or_second_and_an_api_beside() {
+fn wordpress_comments_come_last_and_its_api_is_ignored() {
     check(
         r#"<!DOCTYPE html><html lang="en-US"><head><meta charset="UTF-8" />
         <title>A Garden &raquo; Journal</title>
@@ -45,8 +45,8 @@ fn wordpress_puts_comments_first_or_second_and_an_api_beside() {
 }
 
 #[test]
-fn the_usual_generators() {
-    // Ghost, Jekyll, Hugo, Substack, YouTube, Discourse: in their manner.
+fn common_site_generators() {
+    // Modelled on Ghost, Jekyll, Hugo, Substack, YouTube and Discourse.
     check(
         r#"<head><title>Notes</title><link rel="canonical" href="https://example.org/"><meta name="generator" content="Ghost 5.8">
         <link rel="alternate" type="application/rss+xml" title="Notes &amp; Queries" href="https://example.org/rss/"></head>"#,
@@ -84,7 +84,7 @@ fn the_usual_generators() {
 }
 
 #[test]
-fn made_by_hand() {
+fn handwritten_pages() {
     check("<p>No feeds here, but a <a href='feed.xml'>link</a>.", &[]);
     check("", &[]);
     check(
@@ -113,7 +113,7 @@ fn made_by_hand() {
 }
 
 #[test]
-fn addresses_are_made_absolute() {
+fn urls_are_made_absolute() {
     let link = |href: &str| format!(r#"<link rel="alternate" type="application/rss+xml" href="{href}">"#);
     let one = |href: &str, url: &str| check(&link(href), &[&format!("Rss {url}")]);
     one("f", "https://example.org/blog/f");
@@ -134,7 +134,7 @@ fn addresses_are_made_absolute() {
 }
 
 #[test]
-fn each_feed_is_offered_once_and_not_too_many() {
+fn feeds_are_unique_and_limited() {
     let link = |href: &str| format!(r#"<link rel="alternate" type="application/rss+xml" href="{href}">"#);
     check(
         &[link("/f"), link("https://example.org/f"), link("/f#x")].concat(),
@@ -164,7 +164,7 @@ fn damaged_pages() {
         &format!("<link rel=alternate type=application/rss+xml title=a title=b href=/f href=/g>{link}"),
         &["Rss https://example.org/f a"],
     );
-    // Not UTF-8: what can be read is.
+    // Invalid UTF-8 is replaced.
     let url = Url::parse("https://example.org/").unwrap();
     let latin =
         b"<title>caf\xe9</title><link rel=alternate type=application/rss+xml title='caf\xe9' href=/f>";
@@ -173,7 +173,7 @@ fn damaged_pages() {
 
 proptest! {
     #[test]
-    fn any_bytes_give_feeds_on_the_web(noise in prop::collection::vec(any::<u8>(), 0..40), more in "[<>/!\\-=\"' a-z]*") {
+    fn any_input_gives_only_web_urls(noise in prop::collection::vec(any::<u8>(), 0..40), more in "[<>/!\\-=\"' a-z]*") {
         let mut page = noise.clone();
         page.extend_from_slice(b"<link rel=alternate type=application/rss+xml href=");
         page.extend_from_slice(more.as_bytes());

@@ -1,25 +1,22 @@
-//! What the elements of HTML mean to the text around and inside them, as a table.
-//!
-//! Absent on purpose: inline elements. Whatever is not listed is one.
+//! How HTML elements affect the text in and around them, as a table. Elements that are not listed are inline.
 
-/// What an element means to its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Part of the line, and all unknown elements.
+pub(super) enum ElementKind {
+    /// Inline, including unknown elements.
     Inline,
-    /// Set apart from what is around it.
+    /// Separated from the text around it.
     Block,
-    /// Markup that is not shown: `template`.
+    /// Markup that is not displayed: `template`.
     Inert,
-    /// Content is text without markup, and shown: `title`, `textarea`.
-    Shown(Raw),
-    /// Content is no markup and not shown: `script`, `style` and the like.
-    Hidden(Raw),
+    /// Content is text without markup, and displayed: `title`, `textarea`.
+    Shown(RawElement),
+    /// Content is not markup and not displayed: `script`, `style` and similar.
+    Hidden(RawElement),
 }
 
-/// Elements whose content is not markup, or is skipped whole.
+/// Elements whose content is not markup, or is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Raw {
+pub(super) enum RawElement {
     Iframe,
     Noembed,
     Noframes,
@@ -30,7 +27,7 @@ pub(super) enum Raw {
     Xmp,
 }
 
-/// The blocks of HTML: where words on both sides would otherwise run together.
+/// Block elements: they separate the words before and after them.
 #[rustfmt::skip]
 const BLOCKS: &[&[u8]] = &[
     b"address", b"applet", b"article", b"aside", b"audio", b"blockquote", b"body", b"br", b"button",
@@ -43,30 +40,30 @@ const BLOCKS: &[&[u8]] = &[
     b"thead", b"tr", b"ul", b"video",
 ];
 
-/// The rest of what is told apart.
-const OTHERS: &[(&[u8], Kind)] = &[
-    (b"iframe", Kind::Hidden(Raw::Iframe)),
-    (b"noembed", Kind::Hidden(Raw::Noembed)),
-    (b"noframes", Kind::Hidden(Raw::Noframes)),
-    (b"script", Kind::Hidden(Raw::Script)),
-    (b"style", Kind::Hidden(Raw::Style)),
-    (b"template", Kind::Inert),
-    (b"textarea", Kind::Shown(Raw::Textarea)),
-    (b"title", Kind::Shown(Raw::Title)),
-    (b"xmp", Kind::Hidden(Raw::Xmp)),
+/// The other elements in the table.
+const OTHERS: &[(&[u8], ElementKind)] = &[
+    (b"iframe", ElementKind::Hidden(RawElement::Iframe)),
+    (b"noembed", ElementKind::Hidden(RawElement::Noembed)),
+    (b"noframes", ElementKind::Hidden(RawElement::Noframes)),
+    (b"script", ElementKind::Hidden(RawElement::Script)),
+    (b"style", ElementKind::Hidden(RawElement::Style)),
+    (b"template", ElementKind::Inert),
+    (b"textarea", ElementKind::Shown(RawElement::Textarea)),
+    (b"title", ElementKind::Shown(RawElement::Title)),
+    (b"xmp", ElementKind::Hidden(RawElement::Xmp)),
 ];
 
 const KINDS: usize = BLOCKS.len() + OTHERS.len();
 
-/// All that is told apart, by key: sorted when compiled, so that a look-up is a handful of comparisons.
-static BY_KEY: [(u128, Kind); KINDS] = by_key();
+/// All listed elements by key, sorted at compile time so that a lookup is a few comparisons.
+static BY_KEY: [(u128, ElementKind); KINDS] = by_key();
 
-const fn by_key() -> [(u128, Kind); KINDS] {
-    let mut table = [(0, Kind::Block); KINDS];
+const fn by_key() -> [(u128, ElementKind); KINDS] {
+    let mut table = [(0, ElementKind::Block); KINDS];
     let mut i = 0;
     while i < KINDS {
         let mut entry = if i < BLOCKS.len() {
-            (key(BLOCKS[i]), Kind::Block)
+            (key(BLOCKS[i]), ElementKind::Block)
         } else {
             let (name, kind) = OTHERS[i - BLOCKS.len()];
             (key(name), kind)
@@ -84,7 +81,7 @@ const fn by_key() -> [(u128, Kind); KINDS] {
     table
 }
 
-/// A name of up to 16 bytes in lower case, as a number.
+/// Packs a lower-cased name of up to 16 bytes into a number.
 pub(super) const fn key(name: &[u8]) -> u128 {
     let mut key = 0;
     let mut i = 0;
@@ -95,8 +92,7 @@ pub(super) const fn key(name: &[u8]) -> u128 {
     key
 }
 
-impl Kind {
-    /// By name, in any case.
+impl ElementKind {
     pub(super) fn of(name: &[u8]) -> Self {
         if name.len() > 10 {
             return Self::Inline;
@@ -106,8 +102,8 @@ impl Kind {
     }
 }
 
-impl Raw {
-    /// One bit for each, to keep sets of them.
+impl RawElement {
+    /// One bit for each, for use in sets.
     pub(super) const fn bit(self) -> u16 {
         1 << self as u16
     }

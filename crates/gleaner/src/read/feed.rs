@@ -1,4 +1,4 @@
-//! Feeds: what `gleaner_feed` reads, as entries and hints.
+//! Converts parsed feeds to entries and hints.
 
 use gleaner_core::classify::Fault;
 use gleaner_core::post::Entry;
@@ -7,28 +7,27 @@ use gleaner_core::time::{Span, Time};
 use gleaner_feed::{Options, Text, TextKind};
 
 use super::text::escape;
-use super::{Document, Lack, Page, Rules, glance};
+use super::{Document, MissingEntries, Page, ReadOptions, page_summary};
 
-/// What a feed's server is asked for.
+/// The `Accept` header for feeds.
 pub const ACCEPT: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
     application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, */*;q=0.5";
 
-/// Reads a feed.
-pub fn read(page: &Page<'_>, _: &Rules<'_>) -> Result<Document, Fault> {
+pub fn read(page: &Page<'_>, _: &ReadOptions<'_>) -> Result<Document, Fault> {
     let content_type = std::str::from_utf8(page.content_type).ok();
     let options = Options { content_type, url: Some(page.url.as_str()), ..Options::default() };
     let feed = gleaner_feed::parse(page.body, &options).map_err(|error| {
-        let wall = glance::bot_wall(page).map(|wall| wall.message("feed"));
+        let wall = page_summary::bot_wall(page).map(|wall| wall.message("feed"));
         Fault::Unreadable(wall.unwrap_or_else(|| error.to_string()))
     })?;
-    let lacks = match feed.repairs {
-        repairs if repairs.truncated => Some(Lack::EndsEarly),
-        repairs if repairs.entries_dropped => Some(Lack::TooLong),
+    let missing_entries = match feed.repairs {
+        repairs if repairs.truncated => Some(MissingEntries::Truncated),
+        repairs if repairs.entries_dropped => Some(MissingEntries::TooManyEntries),
         _ => None,
     };
     let hints = hints(&feed);
     let title = feed.title.as_ref().map(Text::plain).filter(|title| !title.is_empty());
-    Ok(Document { title, hints, lacks, entries: feed.entries.into_iter().map(entry).collect() })
+    Ok(Document { title, hints, missing_entries, entries: feed.entries.into_iter().map(entry).collect() })
 }
 
 fn entry(entry: gleaner_feed::Entry) -> Entry {
@@ -40,22 +39,22 @@ fn entry(entry: gleaner_feed::Entry) -> Entry {
         guid: entry.id.map(String::from),
         url,
         title: entry.title.as_ref().map(Text::plain).filter(|title| !title.is_empty()),
-        raw_content: content.map(html),
+        raw_content: content.map(to_html),
         author,
         published_at,
         shares_url: false,
     }
 }
 
-/// When an entry was published, or else last changed. The epoch of a clock is no date: taken for one, every entry of
-/// such a feed would be too old to be stored.
+/// When an entry was published, or else last changed. The Unix epoch is not a date: otherwise every entry of such a
+/// feed would be too old to store.
 fn published(entry: &gleaner_feed::Entry) -> Option<Time> {
     let mut dates = [entry.published, entry.updated].into_iter().flatten().map(Time::from_millis);
     dates.find(|date| !date.is_clock_epoch())
 }
 
-/// A text as HTML: plain text is escaped, so that a `<` in it stays one.
-fn html(text: Text) -> String {
+/// Converts to HTML; plain text is escaped.
+fn to_html(text: Text) -> String {
     match text.kind {
         TextKind::Plain if text.value.contains(['<', '>', '&']) => escape(&text.value),
         _ => text.value.into_string(),

@@ -1,51 +1,49 @@
-//! Where the tags of an HTML document are: one pass over its bytes, for whoever needs text or attributes.
+//! An HTML tokenizer: one pass over the bytes, for text and attributes.
 //!
-//! Follows the tokenizer of the HTML standard in what is a tag, a comment or text, with a few leniencies
-//! that lose less of what people wrote: CDATA sections hold text, `<iframe/>` is empty, a quote that never
-//! closes is none, and an element whose content is no markup (`<title>`) but which never closes is ordinary.
-//! Absent on purpose: a tree, repair of nesting, foreign content, escapes inside scripts.
+//! Follows the tokenizer of the HTML standard, with some leniency that loses less text: CDATA sections contain
+//! text, `<iframe/>` is empty, an unclosed quote is ignored, and an unclosed element with raw content (`<title>`)
+//! is treated as ordinary. There is no tree, no repair of nesting, no foreign content, and no escaping inside
+//! scripts.
 
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr3, memmem};
 
-use super::element::{Kind, Raw};
+use super::element::{ElementKind, RawElement};
 
-/// A piece of a document. Ranges are byte offsets, and never cut a character in two.
+/// A token. Ranges are byte offsets on character boundaries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// Text, with character references still to be decoded.
+    /// Text with its character references not yet decoded.
     Text(Range<usize>),
-    /// Text to be taken as it stands.
+    /// Verbatim text.
     Verbatim(Range<usize>),
-    /// A start or end tag.
     Tag(Tag<'a>),
 }
 
 /// A start or end tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag<'a> {
-    /// Where its `<` stands.
+    /// Offset of its `<`.
     pub at: usize,
-    /// Behind its `>`.
+    /// Offset after its `>`.
     pub to: usize,
     /// As written.
     pub name: &'a [u8],
-    /// What stands between the name and the `>`; see [`Tag::attributes`].
+    /// The bytes between the name and the `>`; see [`Tag::attributes`].
     inside: &'a [u8],
     /// `</name>`.
     pub end: bool,
-    pub kind: Kind,
+    pub kind: ElementKind,
 }
 
-/// Walks over a document.
 #[derive(Debug, Clone)]
 pub(super) struct Tokens<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Text that comes next whatever it looks like, up to here: the content of a `<title>`.
+    /// Everything up to here is text: the content of a `<title>`.
     text_until: usize,
-    /// Elements that are known not to close again: each is looked for only once, or time would be quadratic.
+    /// Raw elements known to be unclosed; each is searched only once, or time would be quadratic.
     unclosed: u16,
 }
 
@@ -54,17 +52,17 @@ impl<'a> Tokens<'a> {
         Self { bytes, at: 0, text_until: 0, unclosed: 0 }
     }
 
-    /// How far it has come. Behind the start tag of an element that holds no markup: where its content ends.
+    /// The current offset. After the start tag of a raw element: the end of its content.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// Whether an element that holds no markup was met that never closes.
-    pub(super) fn is_unclosed(&self, raw: Raw) -> bool {
+    /// Whether an unclosed element of this kind was found.
+    pub(super) fn has_unclosed(&self, raw: RawElement) -> bool {
         self.unclosed & raw.bit() != 0
     }
 
-    /// What begins with the `<` at the current place; none where nothing of it is to be shown.
+    /// Reads the markup at the current `<`; `None` if it produces no token.
     fn markup(&mut self) -> Option<Token<'a>> {
         let start = self.at;
         match self.bytes.get(start + 1) {
@@ -80,7 +78,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Text from `start`, which may be a `<` that is none of a tag, up to the next `<`.
+    /// Text from `start`, which may be a literal `<`, up to the next `<`.
     fn text(&mut self, start: usize) -> Option<Token<'a>> {
         let rest = self.bytes.get(start + 1..).unwrap_or_default();
         self.at = memchr(b'<', rest).map_or(self.bytes.len(), |n| start + 1 + n);
@@ -102,14 +100,14 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Goes behind the next `end`, or to the end of all.
+    /// Moves past the next `end`, or to the end of the document.
     fn skip_past(&mut self, from: usize, end: &[u8]) -> Option<Token<'a>> {
         let rest = self.bytes.get(from..).unwrap_or_default();
         self.at = memmem::find(rest, end).map_or(self.bytes.len(), |n| from + n + end.len());
         None
     }
 
-    /// The tag whose name begins at `from`; none where it never ends.
+    /// The tag whose name starts at `from`; `None` if it never ends.
     fn tag(&mut self, from: usize, end: bool) -> Option<Token<'a>> {
         let rest = &self.bytes[from..];
         let length =
@@ -122,30 +120,30 @@ impl<'a> Tokens<'a> {
         self.at = close + 1;
         let inside = &self.bytes[from + length..close];
         let at = if end { from - 2 } else { from - 1 };
-        let tag = Tag { at, to: self.at, name, inside, end, kind: Kind::of(name) };
+        let tag = Tag { at, to: self.at, name, inside, end, kind: ElementKind::of(name) };
         if !end {
             match tag.kind {
-                Kind::Shown(raw) | Kind::Hidden(raw) => self.enter(raw, &tag),
+                ElementKind::Shown(raw) | ElementKind::Hidden(raw) => self.enter(raw, &tag),
                 _ => {}
             }
         }
         Some(Token::Tag(tag))
     }
 
-    /// Goes over, or sets apart as text, the content of an element that holds no markup.
-    fn enter(&mut self, raw: Raw, tag: &Tag) {
+    /// Skips the content of a raw element, or marks it as text.
+    fn enter(&mut self, raw: RawElement, tag: &Tag) {
         if self.unclosed & raw.bit() != 0 || tag.is_empty() {
             return;
         }
         let Some(close) = end_tag(self.bytes, self.at, tag.name) else {
             self.unclosed |= raw.bit();
-            // Code shown as text helps nobody; anything else is more likely text that forgot to close a tag.
-            if matches!(raw, Raw::Script | Raw::Style) {
+            // Code is never useful as text; other raw elements are more likely text with a missing end tag.
+            if matches!(raw, RawElement::Script | RawElement::Style) {
                 self.at = self.bytes.len();
             }
             return;
         };
-        if matches!(tag.kind, Kind::Shown(_)) {
+        if matches!(tag.kind, ElementKind::Shown(_)) {
             self.text_until = close;
         } else {
             self.at = close;
@@ -174,7 +172,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Where a comment ends whose text begins at `from`.
+/// The end of a comment whose text starts at `from`.
 fn comment_end(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     for abrupt in [&b">"[..], b"->"] {
@@ -186,7 +184,7 @@ fn comment_end(bytes: &[u8], from: usize) -> usize {
     memchr_iter(b'>', rest).find(ends).map_or(bytes.len(), |n| from + n + 1)
 }
 
-/// The `>` that ends a tag whose name ended at `from`. One inside quotes does not.
+/// The `>` that ends a tag whose name ended at `from`, ignoring those in quotes.
 fn tag_end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
@@ -198,17 +196,17 @@ fn tag_end(bytes: &[u8], from: usize) -> Option<usize> {
         if quote == b'>' {
             return Some(stop);
         }
-        // Only after an equals sign does a quote begin a value; what was passed before is not looked at again.
+        // A quote starts a value only after an equals sign.
         let before = bytes[at..stop].trim_ascii_end().last();
         at = stop + 1;
         if before == Some(&b'=') {
-            // A quote that never closes (the last of its sort, so this happens twice at most) does not count.
+            // An unclosed quote is ignored; it is the last of its kind, so this happens at most twice.
             at += memchr(quote, &bytes[at..]).map_or(0, |n| n + 1);
         }
     }
 }
 
-/// Where `</name` stands next, at or after `from`.
+/// The offset of the next `</name`, from `from` on.
 fn end_tag(bytes: &[u8], from: usize, name: &[u8]) -> Option<usize> {
     let rest = &bytes[from..];
     let closes = |at: &usize| {
@@ -231,7 +229,7 @@ impl<'a> Tag<'a> {
         !word.is_some_and(|word| word.contains(&b'='))
     }
 
-    /// The value of an attribute, still encoded; the first where it is given twice.
+    /// The raw value of an attribute; the first of duplicates.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a [u8]> {
         self.attributes()
             .find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
@@ -244,14 +242,13 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// The attributes of a tag.
 #[derive(Debug, Clone)]
 pub(super) struct Attributes<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Attributes<'a> {
-    /// Takes bytes up to the first that `stop` names.
+    /// Takes bytes up to the first that matches `stop`.
     fn take_until(&mut self, stop: impl Fn(u8) -> bool) -> &'a [u8] {
         let end = self.rest.iter().position(|b| stop(*b)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(end);
@@ -281,7 +278,7 @@ impl<'a> Iterator for Attributes<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        // The standard takes a leading equals sign for part of the name.
+        // By the standard, a leading equals sign is part of the name.
         let name = match self.rest.split_first() {
             Some((b'=', rest)) => {
                 self.rest = rest;

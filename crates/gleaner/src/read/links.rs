@@ -1,8 +1,7 @@
-//! Links of an index page that lead to articles: by a selector, or by what they look like.
+//! Finds the links of an index page that lead to articles: by a CSS selector, or by heuristics.
 //!
-//! The guess looks at all links of the page's site at once: what they are called, where they lead, where they
-//! stand, and with which others they form a list. Absent on purpose: fetching what they lead to, and rules for
-//! particular sites.
+//! The heuristics consider all links of the page together: their texts, their URLs, their position, and which lists
+//! they form. There are no rules for particular sites, and nothing is fetched.
 
 mod address;
 mod attributes;
@@ -12,14 +11,14 @@ mod classes;
 mod data;
 mod dates;
 mod items;
-mod offers;
 mod open;
 mod outline;
+mod path_words;
+mod products;
 mod region;
 mod score;
 mod select;
 mod title;
-mod words;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -27,43 +26,43 @@ use std::collections::{HashMap, HashSet};
 use gleaner_core::time::Time;
 use url::Url;
 
-use self::address::Home;
+use self::address::IndexPage;
 use self::candidate::Candidate;
-use self::data::Listed;
+use self::data::ListedItem;
 use self::items::Item;
 use self::outline::Outline;
-use self::score::Signs;
+use self::score::LinkEvidence;
 use self::title::Title;
 use super::selector::{Selector, SelectorError};
 use super::{Page, decode, tree};
 
-/// A link to an article.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Where it leads, absolute, without a fragment.
+    /// Absolute, without a fragment.
     pub url: Url,
-    /// What the page calls it: the heading or the text of the link.
+    /// The heading or text of the link.
     pub title: Option<String>,
-    /// When that was published, if it stands beside it or in its address.
+    /// From a date beside the link or in its URL.
     pub published_at: Option<Time>,
 }
 
-/// So many links in a page's data are a list.
-const LIST: usize = 3;
+/// Minimum number of links in JSON-LD to count as a list.
+const MIN_LIST_LENGTH: usize = 3;
 
-/// Whether a selector can be used; what is wrong where it cannot.
+/// Checks whether a selector is valid; returns what is wrong if not.
 pub fn check_selector(selector: &str) -> Result<(), String> {
     Selector::parse(selector).map(drop).map_err(|bad| bad.to_string())
 }
 
-/// Links by a CSS selector, in page order, each once. It may match anchors, what has one in it, or what is in one.
+/// The links that a CSS selector selects, in page order, each once. It may match anchors, their ancestors or their
+/// descendants.
 pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, SelectorError> {
     let selector = Selector::parse(selector)?;
     let html = text(page);
     let urls = select::addresses(&tree::parse(&html), &selector, page.url)?;
     let selected: HashSet<String> = urls.iter().map(address::key).collect();
     let is_selected = |candidate: &Candidate| selected.contains(&candidate.address.key);
-    let found = Found::on(page, &html, |candidates| candidates.iter().map(is_selected).collect());
+    let found = PageLinks::collect(page, &html, |candidates| candidates.iter().map(is_selected).collect());
     let mut described: HashMap<String, Link> = HashMap::new();
     for (candidate, item) in found.candidates.into_iter().zip(&found.items) {
         if selected.contains(&candidate.address.key) {
@@ -80,49 +79,49 @@ pub fn select(page: &Page<'_>, selector: &str) -> Result<Vec<Link>, SelectorErro
     Ok(links.collect())
 }
 
-/// Links that look like articles, in page order, each once; none where nothing looks like one.
+/// The links that look like articles, in page order, each once; empty if none do.
 pub fn guess(page: &Page<'_>) -> Vec<Link> {
     let html = text(page);
-    let found = Found::on(page, &html, may_be_articles);
+    let found = PageLinks::collect(page, &html, may_be_articles);
     let listed = data::lists(&found.outline.data);
     let chosen = choose(&found, &listed);
     if !chosen.contains(&true) {
-        return from_data(&found.home, &listed);
+        return from_data(&found.index_page, &listed);
     }
     let all = found.candidates.into_iter().zip(&found.items).zip(chosen);
     all.filter_map(|((candidate, item), chosen)| chosen.then(|| link(candidate, item))).collect()
 }
 
-/// The page as text.
+/// Decodes the page.
 fn text<'a>(page: &Page<'a>) -> Cow<'a, str> {
     decode::decode(page.body, page.content_type)
 }
 
-/// What there is on a page.
-struct Found<'a> {
+/// The links of a page, and what is around them.
+struct PageLinks<'a> {
     outline: Outline<'a>,
-    home: Home<'a>,
+    index_page: IndexPage<'a>,
     candidates: Vec<Candidate>,
     items: Vec<Item>,
 }
 
-impl<'a> Found<'a> {
-    /// Items are told apart by the candidates that `which` tells.
-    fn on(page: &Page<'a>, html: &'a str, which: impl Fn(&[Candidate]) -> Vec<bool>) -> Self {
-        let outline = Outline::of(html);
-        let home = Home::new(page.url, outline.base.as_deref());
-        let (mut candidates, leads) = candidate::all(&outline, &home);
-        let items = items::of(&outline, &candidates, &leads, &which(&candidates));
+impl<'a> PageLinks<'a> {
+    /// Only the candidates selected by `which` separate items.
+    fn collect(page: &Page<'a>, html: &'a str, which: impl Fn(&[Candidate]) -> Vec<bool>) -> Self {
+        let outline = Outline::build(html);
+        let index_page = IndexPage::new(page.url, outline.base.as_deref());
+        let (mut candidates, candidate_of_anchor) = candidate::all(&outline, &index_page);
+        let items = items::find(&outline, &candidates, &candidate_of_anchor, &which(&candidates));
         for (candidate, item) in candidates.iter_mut().zip(&items) {
             if let Some(heading) = item.heading.filter(|_| candidate.title.is_empty()) {
-                candidate.title = Title::beside(&outline.headings[heading].text);
+                candidate.title = Title::from_heading(&outline.headings[heading].text);
             }
         }
-        Self { outline, home, candidates, items }
+        Self { outline, index_page, candidates, items }
     }
 }
 
-/// Which links may be what the items of a list are about: those with a title, and their like.
+/// Which links may be the subject of a list item: those with a title, and similar ones.
 fn may_be_articles(candidates: &[Candidate]) -> Vec<bool> {
     let mut kinds: HashMap<u64, (usize, usize)> = HashMap::new();
     for candidate in candidates {
@@ -148,19 +147,24 @@ fn is_titled(candidate: &Candidate) -> bool {
 }
 
 /// Which of the candidates look like articles.
-fn choose(found: &Found<'_>, listed: &[Listed]) -> Vec<bool> {
+fn choose(found: &PageLinks<'_>, listed: &[ListedItem]) -> Vec<bool> {
     let mut in_data: HashMap<String, bool> = HashMap::new();
     for entry in listed {
-        if let Some(address) = found.home.address(&entry.href) {
-            in_data.insert(address.key, entry.other);
+        if let Some(address) = found.index_page.address(&entry.href) {
+            in_data.insert(address.key, entry.is_other_type);
         }
     }
-    let mut signs = Vec::with_capacity(found.candidates.len());
+    let mut evidence = Vec::with_capacity(found.candidates.len());
     for (candidate, item) in found.candidates.iter().zip(&found.items) {
         let other = in_data.get(&candidate.address.key).copied();
-        signs.push(Signs { candidate, item, listed: other == Some(false), offered: other == Some(true) });
+        evidence.push(LinkEvidence {
+            candidate,
+            item,
+            listed: other == Some(false),
+            listed_as_other: other == Some(true),
+        });
     }
-    score::choose(&signs, found.home.is_offer())
+    score::choose(&evidence, found.index_page.is_offer())
 }
 
 fn link(candidate: Candidate, item: &Item) -> Link {
@@ -172,12 +176,12 @@ fn link(candidate: Candidate, item: &Item) -> Link {
     }
 }
 
-/// The articles of the page's own site that its data lists.
-fn from_data(home: &Home<'_>, listed: &[Listed]) -> Vec<Link> {
+/// The articles of the page's own site that its JSON-LD lists.
+fn from_data(index_page: &IndexPage<'_>, listed: &[ListedItem]) -> Vec<Link> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();
-    for entry in listed.iter().filter(|entry| !entry.other) {
-        if let Some(address) = home.address(&entry.href)
+    for entry in listed.iter().filter(|entry| !entry.is_other_type) {
+        if let Some(address) = index_page.address(&entry.href)
             && address.same_site
             && !address.listing
             && !address.offer
@@ -187,7 +191,7 @@ fn from_data(home: &Home<'_>, listed: &[Listed]) -> Vec<Link> {
             found.push(Link { url: address.url, title: entry.title.clone(), published_at });
         }
     }
-    if found.len() < LIST { Vec::new() } else { found }
+    if found.len() < MIN_LIST_LENGTH { Vec::new() } else { found }
 }
 
 #[cfg(test)]

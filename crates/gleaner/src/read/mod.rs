@@ -1,7 +1,7 @@
-//! From bytes to what they say: plain text, and the feeds that a page advertises.
+//! Converts fetched bytes to entries, articles, links and text.
 //!
-//! Everything here is a function of its arguments, takes time in proportion to its input, and never panics.
-//! A document tree is built only where an article or its links are to be found in a page.
+//! Everything here is pure, takes time linear in its input, and never panics. A document tree is built only to
+//! extract articles and links.
 
 pub mod article;
 mod budget;
@@ -9,10 +9,10 @@ pub mod decode;
 pub mod discover;
 mod element;
 pub mod feed;
-pub mod glance;
 mod html;
 pub mod links;
 pub mod opml;
+pub mod page_summary;
 mod selector;
 pub mod text;
 pub mod tree;
@@ -28,22 +28,20 @@ use gleaner_core::post::Entry;
 use gleaner_core::schedule::Hints;
 use url::Url;
 
-/// What a page's server is asked for.
+/// The `Accept` header for web pages.
 pub const ACCEPT_PAGES: &str = "text/html, application/xhtml+xml;q=0.9, */*;q=0.5";
 
-/// A page as it was fetched.
+/// A fetched document.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
-    /// Where it came from.
     pub url: &'a Url,
-    /// `Content-Type`, as sent.
+    /// As sent.
     pub content_type: &'a [u8],
-    /// The decoded body.
     pub body: &'a [u8],
 }
 
 impl<'a> Page<'a> {
-    /// Its text as HTML, unless it says that it is something else.
+    /// Decodes it as HTML, unless its media type is something else.
     pub fn html(&self) -> Result<Cow<'a, str>, Fault> {
         const PAGES: [&[u8]; 5] =
             [b"", b"text/html", b"application/xhtml+xml", b"text/plain", b"application/xml"];
@@ -56,58 +54,57 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What a person says about how a page is to be read.
+/// A source's options for reading its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rules<'a> {
-    /// Which links of a watchlist are followed.
+pub struct ReadOptions<'a> {
+    /// Selects the links of a watchlist that are followed.
     pub article_selector: Option<&'a str>,
-    /// What of a website always changes and is left out.
+    /// Selects the parts of a website that are ignored because they always change.
     pub ignore_selector: Option<&'a str>,
 }
 
-/// What a page holds.
+/// A parsed document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Document {
-    /// What it calls itself.
     pub title: Option<String>,
-    /// What it says about when to come back.
+    /// Polling hints.
     pub hints: Hints,
-    /// Why entries of it may be missing, if they may.
-    pub lacks: Option<Lack>,
-    /// Its entries, in its own order.
+    /// Why entries may be missing, if they may.
+    pub missing_entries: Option<MissingEntries>,
+    /// In document order.
     pub entries: Vec<Entry>,
 }
 
-/// Why a document may lack entries.
+/// Why entries of a document may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
-    /// It arrived whole but ends early; the next one may bring the rest.
-    EndsEarly,
-    /// It has more entries than are read.
-    TooLong,
-    /// None of an index page's links looks like an article.
-    NoLinks,
-    /// The selector finds no links.
-    NothingSelected,
-    /// It comes in pages, and not all could be read; the next poll goes on from there.
-    Unfinished,
+pub enum MissingEntries {
+    /// It was received completely but ends early; the next one may have the rest.
+    Truncated,
+    /// It has more entries than the limit.
+    TooManyEntries,
+    /// No link of an index page looks like an article.
+    NoArticleLinks,
+    /// The selector matches no links.
+    SelectorMatchedNothing,
+    /// It has several pages, and not all could be read; the next poll continues from there.
+    TimelineUnfinished,
 }
 
-impl std::fmt::Display for Lack {
+impl std::fmt::Display for MissingEntries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::EndsEarly => "the document ends early; its complete entries are read",
-            Self::TooLong => "the document has more than 10,000 entries; the first 10,000 are read",
-            Self::NoLinks => "no link of the page looks like an article; an article_selector may help",
-            Self::NothingSelected => "the article_selector finds no links; the page may have changed",
-            Self::Unfinished => {
+            Self::Truncated => "the document ends early; its complete entries are read",
+            Self::TooManyEntries => "the document has more than 10,000 entries; the first 10,000 are read",
+            Self::NoArticleLinks => "no link of the page looks like an article; an article_selector may help",
+            Self::SelectorMatchedNothing => "the article_selector finds no links; the page may have changed",
+            Self::TimelineUnfinished => {
                 "not all of the timeline was read; the next poll goes on where this one ended"
             }
         })
     }
 }
 
-/// The plain text of an entry.
+/// The plain text of an entry's content.
 pub fn body_text(entry: &Entry) -> String {
     entry.raw_content.as_deref().map(text::plain_text).unwrap_or_default()
 }

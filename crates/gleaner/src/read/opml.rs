@@ -1,7 +1,7 @@
-//! Lists of feeds as OPML, which every feed reader can write: read leniently, written strictly.
+//! Reads and writes OPML lists of feeds: read leniently, written strictly.
 //!
-//! Folders are told as paths, `News/Science`. Reading takes one pass, and no more memory than the document; nesting has
-//! no depth that hurts. Absent on purpose: the outliner's other uses, and fetching what `type="include"` points to.
+//! Folders become paths such as `News/Science`. Reading takes one pass and linear memory, whatever the nesting.
+//! Other uses of OPML are ignored, and `type="include"` is not followed.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,41 +9,39 @@ use std::fmt::Write as _;
 use super::html::{Tag, Token, Tokens};
 use crate::printable::is_hidden;
 
-/// Folders below this depth count as the one that they are in.
-const DEPTH: usize = 16;
-/// Names are cut to so many characters, and paths of folders, too: collections are called by them.
-const NAME_CHARS: usize = 100;
-/// Longer texts are not even decoded.
-const VALUE_BYTES: usize = 16 << 10;
+/// Deeper folders count as the one that they are in.
+const MAX_DEPTH: usize = 16;
+/// Maximum characters of names and folder paths, since collections are named after them.
+const MAX_NAME_CHARS: usize = 100;
+/// Longer attribute values are ignored.
+const MAX_VALUE_BYTES: usize = 16 << 10;
 
 /// A feed in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// The line it stands on, from 1 up.
+    /// Line number, from 1.
     pub line: u64,
-    /// Where it is, as written.
+    /// As written.
     pub url: String,
-    /// What it is called.
     pub title: Option<String>,
-    /// `rss`, or whatever else the list says it is.
+    /// The `type` attribute: usually `rss`.
     pub kind: Option<String>,
     /// The folders it is in, joined by slashes.
     pub folder: Option<String>,
 }
 
-/// The text is no OPML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is no OPML: there is no <opml> in it")]
+#[error("it is not OPML: it has no <opml> element")]
 pub struct NotOpml;
 
-/// The feeds of a list, in its order.
+/// Iterates over the feeds of a list, in order.
 pub fn outlines(text: &str) -> Result<Outlines<'_>, NotOpml> {
     let mut tokens = Tokens::new(text.as_bytes());
     let is_opml = |token| match token {
         Token::Tag(tag) => Some(tag.is("opml") || tag.is("outline")),
         _ => None,
     };
-    // An XML declaration and comments may come first; a page of HTML is told by its first tag.
+    // An XML declaration and comments may come first; an HTML page is recognised by its first tag.
     match tokens.find_map(is_opml) {
         Some(true) => {
             let tokens = Tokens::new(text.as_bytes());
@@ -53,16 +51,15 @@ pub fn outlines(text: &str) -> Result<Outlines<'_>, NotOpml> {
     }
 }
 
-/// Walks over a list.
 pub struct Outlines<'a> {
     text: &'a str,
     tokens: Tokens<'a>,
     line: u64,
-    /// Up to where lines were counted.
+    /// Offset up to which lines were counted.
     counted: usize,
-    /// For each open outline, the path of the folders down to it.
+    /// For each open outline, the folder path down to it.
     folders: Vec<Option<String>>,
-    /// Open outlines, those that are too deep included.
+    /// The number of open outlines, including those that are too deep.
     depth: usize,
 }
 
@@ -79,17 +76,18 @@ impl Outlines<'_> {
     }
 
     fn open(&mut self, tag: &Tag<'_>) -> Option<Outline> {
-        let named = |name| value(tag, name).map(|title| cut(&title)).filter(|title| !title.is_empty());
+        let named = |name| value(tag, name).map(|title| clean_name(&title)).filter(|title| !title.is_empty());
         let title = named("title").or_else(|| named("text"));
         let kind = value(tag, "type");
-        // What is no feed is known by its page, so that other readers leave it alone.
-        let url = value(tag, "xmlUrl").or_else(|| value(tag, "url").filter(|_| is_ours(kind.as_deref())));
+        // Sources that are not feeds have `url` instead of `xmlUrl`, so that other readers ignore them.
+        let url =
+            value(tag, "xmlUrl").or_else(|| value(tag, "url").filter(|_| is_gleaner_kind(kind.as_deref())));
         let folder = self.folder();
         if !tag.is_empty() {
             self.depth += 1;
-            if self.folders.len() < DEPTH {
+            if self.folders.len() < MAX_DEPTH {
                 self.folders.push(match (&url, &title) {
-                    (None, Some(title)) => Some(below(folder.as_deref(), title)),
+                    (None, Some(title)) => Some(join_folder(folder.as_deref(), title)),
                     _ => folder.clone(),
                 });
             }
@@ -124,29 +122,30 @@ impl Iterator for Outlines<'_> {
     }
 }
 
-/// Kinds of sources that no other reader knows.
-fn is_ours(kind: Option<&str>) -> bool {
+/// Kinds of sources that other readers do not know.
+fn is_gleaner_kind(kind: Option<&str>) -> bool {
     matches!(kind, Some("website" | "watchlist" | "x"))
 }
 
-/// The value of an attribute; none where it is blank.
+/// The value of an attribute; `None` if blank.
 fn value(tag: &Tag<'_>, name: &str) -> Option<String> {
-    let value = tag.attribute(name).filter(|value| value.len() <= VALUE_BYTES)?;
+    let value = tag.attribute(name).filter(|value| value.len() <= MAX_VALUE_BYTES)?;
     let text: Cow<'_, str> = htmlize::unescape_attribute(String::from_utf8_lossy(value));
     Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn cut(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME_CHARS).collect();
+fn clean_name(text: &str) -> String {
+    let text: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_NAME_CHARS).collect();
     text.trim().to_owned()
 }
 
-fn below(folder: Option<&str>, title: &str) -> String {
+fn join_folder(folder: Option<&str>, title: &str) -> String {
     let path = folder.map_or_else(|| title.to_owned(), |folder| format!("{folder}/{title}"));
-    cut(&path)
+    clean_name(&path)
 }
 
-/// Writes a list, feed by feed; those in a folder must come one after another.
+/// Writes a list; feeds of one folder must be consecutive.
 #[derive(Debug, Default)]
 pub struct Writer {
     text: String,
@@ -154,50 +153,48 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A list of this name.
     pub fn new(title: &str) -> Self {
         let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<opml version=\"2.0\">\n");
-        let _ = writeln!(text, "  <head>\n    <title>{}</title>\n  </head>\n  <body>", escaped(title));
+        let _ = writeln!(text, "  <head>\n    <title>{}</title>\n  </head>\n  <body>", escape(title));
         Self { text, folder: None }
     }
 
-    /// The next feed; the line is not looked at.
+    /// Adds a feed; its `line` is ignored.
     pub fn feed(&mut self, feed: &Outline) {
         if self.folder != feed.folder {
-            self.leave();
+            self.close_folder();
             if let Some(folder) = &feed.folder {
-                let _ = writeln!(self.text, "    <outline text=\"{}\">", escaped(folder));
+                let _ = writeln!(self.text, "    <outline text=\"{}\">", escape(folder));
             }
             self.folder.clone_from(&feed.folder);
         }
         let indent = if self.folder.is_some() { "      " } else { "    " };
         let kind = feed.kind.as_deref();
-        let url = if is_ours(kind) { "url" } else { "xmlUrl" };
-        let title = escaped(feed.title.as_deref().unwrap_or(&feed.url));
+        let url = if is_gleaner_kind(kind) { "url" } else { "xmlUrl" };
+        let title = escape(feed.title.as_deref().unwrap_or(&feed.url));
         let _ = writeln!(
             self.text,
             "{indent}<outline type=\"{}\" text=\"{title}\" title=\"{title}\" {url}=\"{}\"/>",
-            escaped(kind.unwrap_or("rss")),
-            escaped(&feed.url)
+            escape(kind.unwrap_or("rss")),
+            escape(&feed.url)
         );
     }
 
-    fn leave(&mut self) {
+    fn close_folder(&mut self) {
         if self.folder.take().is_some() {
             self.text.push_str("    </outline>\n");
         }
     }
 
-    /// The list as a whole.
     pub fn finish(mut self) -> String {
-        self.leave();
+        self.close_folder();
         self.text.push_str("  </body>\n</opml>\n");
         self.text
     }
 }
 
-/// Text as an attribute's value. XML has no way to write most control characters.
-fn escaped(text: &str) -> String {
+/// Escapes an attribute value. XML cannot represent most control characters.
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -207,7 +204,7 @@ fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\t' | '\n' | '\r' => out.push(' '),
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
-            // Nothing hidden in a list that is printed, and nothing lost.
+            // Hidden characters are escaped, so that a printed list hides nothing and loses nothing.
             c if is_hidden(c) => {
                 let _ = write!(out, "&#x{:x};", u32::from(c));
             }

@@ -1,8 +1,8 @@
-//! CSS selectors with a budget: what a selector matches on a page, or that it takes too many steps.
+//! CSS selectors with a limit on the work of matching.
 //!
-//! `:has(~ …)` and the like take time that grows with the square of a page's length. So every step of a match, from one
-//! element to another or over an attribute or a text, is counted by a wrapper around the tree's elements, and a match
-//! that runs out of steps is given up.
+//! `:has(~ …)` and similar selectors take quadratic time. So a wrapper around the tree's elements counts every step
+//! of a match, from one element to another or over an attribute or text, and a match that takes too many steps is
+//! aborted.
 
 use std::fmt;
 
@@ -15,36 +15,26 @@ use selectors::parser::SelectorImpl;
 use selectors::{Element, OpaqueElement};
 
 use super::budget::{Budget, OutOfSteps, STEPS};
+use crate::truncate::truncate_chars;
 
-/// The longest selector, in bytes.
-const LONGEST: usize = 1000;
-/// How deep `:is(:not(:has(…)))` may be nested: parsing and matching recurse.
-const DEEPEST: usize = 20;
-/// So many bytes of a text or an attribute are compared in about one step.
-const BYTES: usize = 32;
+const MAX_BYTES: usize = 1000;
+/// Maximum nesting of selectors such as `:is(:not(:has(…)))`, since parsing and matching recurse.
+const MAX_NESTING: usize = 20;
+/// Bytes of text or attributes that count as one step.
+const BYTES_PER_STEP: usize = 32;
 
-/// Why a selector cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// It is no selector.
-    #[error("'{selector}' is no CSS selector{hint}")]
+    #[error("'{selector}' is not a valid CSS selector{hint}")]
     Invalid {
-        /// As it was written.
         selector: String,
-        /// What to do.
+        /// What to do instead.
         hint: &'static str,
     },
-    /// Matching it takes too long.
     #[error("the selector '{selector}' was given up: {why}; use a simpler one, without :has() and ~")]
-    TooSlow {
-        /// As it was written.
-        selector: String,
-        /// How long it took.
-        why: OutOfSteps,
-    },
+    TooSlow { selector: String, why: OutOfSteps },
 }
 
-/// A selector, ready to be used.
 pub(super) struct Selector {
     text: String,
     matcher: Matcher,
@@ -53,16 +43,16 @@ pub(super) struct Selector {
 impl Selector {
     pub(super) fn parse(text: &str) -> Result<Self, SelectorError> {
         let invalid = |hint| {
-            let selector = text.chars().take(LONGEST).collect();
+            let selector = truncate_chars(text, MAX_BYTES).to_owned();
             SelectorError::Invalid { selector, hint }
         };
         if text.trim().is_empty() {
             return Err(invalid(": it is empty; try 'article h2 a'"));
         }
-        if text.len() > LONGEST {
+        if text.len() > MAX_BYTES {
             return Err(invalid(": it has more than 1,000 bytes"));
         }
-        if nesting(text) > DEEPEST {
+        if nesting(text) > MAX_NESTING {
             return Err(invalid(": it is nested more than 20 deep"));
         }
         let matcher =
@@ -70,7 +60,7 @@ impl Selector {
         Ok(Self { text: text.to_owned(), matcher })
     }
 
-    /// The elements of a page that it matches, in the page's order.
+    /// The elements of a page that it matches, in document order.
     pub(super) fn matches<'a>(&self, document: &'a Document) -> Result<Vec<NodeRef<'a>>, SelectorError> {
         self.matches_within(document, STEPS)
     }
@@ -82,11 +72,11 @@ impl Selector {
     ) -> Result<Vec<NodeRef<'a>>, SelectorError> {
         let budget = Budget::new(steps);
         let mut caches = SelectorCaches::default();
-        // Each part of a selector may be looked at once a step.
-        let cost = 1 + (self.text.len() / BYTES) as u64;
+        // Each part of a selector may be compared in each step.
+        let cost = 1 + (self.text.len() / BYTES_PER_STEP) as u64;
         let mut found = Vec::new();
         for node in document.root().descendants_it().filter(NodeRef::is_element) {
-            let element = Counted { node, budget: &budget, cost };
+            let element = CountedElement { node, budget: &budget, cost };
             if self.matcher.match_element_with_caches(&element, &mut caches) {
                 found.push(node);
             }
@@ -100,7 +90,7 @@ impl Selector {
     }
 }
 
-/// How deep parentheses are nested, those in strings included.
+/// The nesting depth of parentheses, including those in strings.
 fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {
@@ -114,21 +104,22 @@ fn nesting(text: &str) -> usize {
     deepest
 }
 
-/// An element that counts what is done with it. When the budget is used up it has no relatives and matches nothing.
+/// An element that counts the steps of a match. Once the budget is used up, it has no relatives and matches
+/// nothing.
 #[derive(Clone)]
-struct Counted<'a, 'b> {
+struct CountedElement<'a, 'b> {
     node: NodeRef<'a>,
     budget: &'b Budget,
     cost: u64,
 }
 
-impl fmt::Debug for Counted<'_, '_> {
+impl fmt::Debug for CountedElement<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Counted").field(&self.node.id).finish()
     }
 }
 
-impl<'a> Counted<'a, '_> {
+impl<'a> CountedElement<'a, '_> {
     fn step(&self) -> bool {
         self.budget.spend(self.cost)
     }
@@ -140,23 +131,23 @@ impl<'a> Counted<'a, '_> {
         relative(&self.node).map(|node| Self { node, ..self.clone() })
     }
 
-    /// Pays for a look through all attributes.
-    fn look_at_attributes(&self) -> bool {
+    /// Counts a comparison with all attributes.
+    fn count_attributes(&self) -> bool {
         let steps = self.node.element_ref().map_or(0, |element| {
             let bytes: usize = element.attrs.iter().map(|attribute| attribute.value.len()).sum();
-            element.attrs.len() + bytes / BYTES
+            element.attrs.len() + bytes / BYTES_PER_STEP
         });
         self.budget.spend(self.cost + steps as u64)
     }
 
-    /// Pays for a look through all that is in the element.
-    fn look_at_text(&self) -> bool {
+    /// Counts a search through all text in the element.
+    fn count_text(&self) -> bool {
         self.node.descendants_it().all(|node| {
             let bytes = node.query_or(0, |node| match &node.data {
                 dom_query::NodeData::Text { contents } => contents.len(),
                 _ => 0,
             });
-            self.budget.spend(1 + (bytes / BYTES) as u64)
+            self.budget.spend(1 + (bytes / BYTES_PER_STEP) as u64)
         })
     }
 }
@@ -165,7 +156,7 @@ type Impl<'a> = <NodeRef<'a> as Element>::Impl;
 type LocalName<'a> = <Impl<'a> as SelectorImpl>::LocalName;
 type Identifier<'a> = <Impl<'a> as SelectorImpl>::Identifier;
 
-impl<'a> Element for Counted<'a, '_> {
+impl<'a> Element for CountedElement<'a, '_> {
     type Impl = Impl<'a>;
 
     fn opaque(&self) -> OpaqueElement {
@@ -222,7 +213,7 @@ impl<'a> Element for Counted<'a, '_> {
         name: &LocalName<'a>,
         operation: &AttrSelectorOperation<&<Self::Impl as SelectorImpl>::AttrValue>,
     ) -> bool {
-        self.look_at_attributes() && self.node.attr_matches(namespace, name, operation)
+        self.count_attributes() && self.node.attr_matches(namespace, name, operation)
     }
 
     fn match_non_ts_pseudo_class(
@@ -230,8 +221,8 @@ impl<'a> Element for Counted<'a, '_> {
         class: &<Self::Impl as SelectorImpl>::NonTSPseudoClass,
         context: &mut MatchingContext<'_, Self::Impl>,
     ) -> bool {
-        // Some of them read all text in the element, and which they are cannot be seen from here.
-        self.look_at_text() && self.node.match_non_ts_pseudo_class(class, context)
+        // Some pseudo-classes read all text in the element; which ones cannot be determined here.
+        self.count_text() && self.node.match_non_ts_pseudo_class(class, context)
     }
 
     fn match_pseudo_element(
@@ -255,11 +246,11 @@ impl<'a> Element for Counted<'a, '_> {
     }
 
     fn has_id(&self, id: &Identifier<'a>, case: CaseSensitivity) -> bool {
-        self.look_at_attributes() && self.node.has_id(id, case)
+        self.count_attributes() && self.node.has_id(id, case)
     }
 
     fn has_class(&self, name: &Identifier<'a>, case: CaseSensitivity) -> bool {
-        self.look_at_attributes() && Element::has_class(&self.node, name, case)
+        self.count_attributes() && Element::has_class(&self.node, name, case)
     }
 
     fn has_custom_state(&self, name: &Identifier<'a>) -> bool {
@@ -299,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn it_matches_as_the_tree_does() {
+    fn matching_agrees_with_the_tree() {
         let html = "<main id=m><h2 class='t x'>one<a href=/1>1</a></h2><p>text</p><h2>two</h2><p title=long>more</p>\
              <ul><li>a<li>b<li>c</ul><h2><b>three</b></h2></main>";
         let document = tree::parse(html);
@@ -335,14 +326,14 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_that_takes_too_long_is_given_up() {
+    fn slow_selectors_are_aborted() {
         let headlines = "<h2><a href=/x>headline</a></h2>".repeat(20_000);
         for selector in ["h2:has(~ z) a", "z ~ h2 ~ h2", "h2:not(:has(~ z)) ~ z ~ a, h2:not(:has(~ z))"] {
             let error = found(&headlines, selector, 5_000_000).unwrap_err().to_string();
             assert!(error.starts_with(&format!("the selector '{selector}' was given up: ")), "{error}");
         }
         assert_eq!(found(&headlines, "h2 a", STEPS).unwrap().len(), 20_000);
-        // Fewer: where assertions are compiled in, the matcher counts places a second time, without its cache.
+        // Fewer elements: with debug assertions the matcher counts positions a second time, without its cache.
         let few = &headlines[..headlines.len() / 20];
         assert_eq!(found(few, "h2:nth-child(2n) > a[href]", STEPS).unwrap().len(), 500);
     }
@@ -357,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_is_short_and_flat() {
+    fn length_and_nesting_are_limited() {
         let why = |selector: &str| Selector::parse(selector).map(drop).unwrap_err().to_string();
         assert!(why(" ").contains("it is empty"));
         assert!(why("h2 >").contains("try one such as"));

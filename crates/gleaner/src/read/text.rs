@@ -1,27 +1,27 @@
-//! Plain text of HTML, with the meaning of jsoup's `text()`: blocks set apart by one space, white space folded,
-//! character references decoded, scripts, styles and comments left out.
+//! Converts HTML to plain text, like jsoup's `text()`: blocks separated by one space, white space collapsed,
+//! character references decoded, scripts, styles and comments removed.
 //!
-//! A no-break space is white space like any other, soft hyphens and zero-width spaces vanish. Unlike jsoup's,
-//! the text of `<pre>` and `<textarea>` is folded too (a body is searched and hashed, not shown as code), that
-//! of `<template>` is left out, control characters are white space, and a block inside an inline element is
-//! set apart as well. `<noscript>` is read, as by a browser without scripts; so is a stray `<title>`.
-//! Absent on purpose: a tree, and with it anything that needs to know what encloses what.
+//! A no-break space is ordinary white space; soft hyphens and zero-width spaces are removed. Unlike jsoup: the text
+//! of `<pre>` and `<textarea>` is collapsed too (the text is for search and hashing), that of `<template>` is
+//! removed, control characters are white space, and a block inside an inline element is separated as well.
+//! `<noscript>` is included, as in a browser without scripts; so is a stray `<title>`. No tree is built, so nothing
+//! depends on nesting.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-use super::element::Kind;
+use super::element::ElementKind;
 use super::html::{Tag, Token, Tokens};
 
-/// Plain text as HTML, so that a `<` in it stays one.
+/// Escapes plain text as HTML.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The text of a piece of HTML, or of text that is none.
+/// The plain text of HTML or of a text without markup.
 pub fn plain_text(html: &str) -> String {
-    let mut text = Folded { out: String::with_capacity(html.len() / 2 + 16), gap: false };
+    let mut text = CollapsedText { out: String::with_capacity(html.len() / 2 + 16), gap: false };
     if memchr(b'<', html.as_bytes()).is_none() {
         text.decode(html);
         return text.out;
@@ -30,10 +30,11 @@ pub fn plain_text(html: &str) -> String {
     for token in Tokens::new(html.as_bytes()) {
         match token {
             Token::Tag(tag) => {
-                if tag.kind == Kind::Inert {
-                    inert = nested(inert, &tag);
+                if tag.kind == ElementKind::Inert {
+                    inert = template_depth(inert, &tag);
                 }
-                text.gap |= matches!(tag.kind, Kind::Block | Kind::Shown(_) | Kind::Inert);
+                text.gap |=
+                    matches!(tag.kind, ElementKind::Block | ElementKind::Shown(_) | ElementKind::Inert);
             }
             _ if inert > 0 => {}
             Token::Text(range) => text.decode(html.get(range).unwrap_or_default()),
@@ -43,28 +44,27 @@ pub fn plain_text(html: &str) -> String {
     text.out
 }
 
-/// How deep in templates we are after a template's tag.
-fn nested(depth: usize, tag: &Tag) -> usize {
+/// The nesting depth of templates after this tag.
+fn template_depth(depth: usize, tag: &Tag) -> usize {
     if tag.end { depth.saturating_sub(1) } else { depth.saturating_add(1) }
 }
 
-/// Text of which all white space was folded.
-struct Folded {
+/// Text with collapsed white space.
+struct CollapsedText {
     out: String,
-    /// White space was met since the last character.
+    /// Whether there was white space since the last character.
     gap: bool,
 }
 
-/// What a byte is to folding.
+/// The class of a byte for collapsing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Copied.
     Plain,
-    /// White space, all of ASCII's control characters included.
+    /// White space, including ASCII control characters.
     White,
-    /// May begin a control character beyond ASCII, a no-break space, a soft hyphen or a zero-width space.
+    /// May start a non-ASCII control character, a no-break space, a soft hyphen or a zero-width space.
     Lead,
-    /// Begins a character reference.
+    /// Starts a character reference.
     Reference,
 }
 
@@ -84,18 +84,18 @@ const fn classes() -> [Class; 256] {
     table
 }
 
-impl Folded {
-    /// Adds text whose character references are to be decoded.
+impl CollapsedText {
+    /// Appends text, decoding its character references.
     fn decode(&mut self, text: &str) {
-        self.fold::<true>(text);
+        self.collapse::<true>(text);
     }
 
-    /// Adds text as it stands.
+    /// Appends text verbatim.
     fn push(&mut self, text: &str) {
-        self.fold::<false>(text);
+        self.collapse::<false>(text);
     }
 
-    fn fold<const DECODE: bool>(&mut self, text: &str) {
+    fn collapse<const DECODE: bool>(&mut self, text: &str) {
         let bytes = text.as_bytes();
         let mut at = 0;
         while let Some(&first) = bytes.get(at) {
@@ -105,7 +105,7 @@ impl Folded {
                     at += 1;
                 }
                 Class::Reference if DECODE => at += self.reference(text.get(at..).unwrap_or_default()),
-                // A no-break space, or a control character beyond ASCII.
+                // A no-break space, or a non-ASCII control character.
                 Class::Lead if matches!(bytes[at..], [0xc2, 0x80..=0xa0, ..]) => {
                     self.gap = true;
                     at += 2;
@@ -121,7 +121,7 @@ impl Folded {
         }
     }
 
-    /// Adds what needs no folding but at its end: words with single spaces between them.
+    /// Appends words separated by single spaces, possibly with one space at the end.
     fn run(&mut self, run: &str) {
         if self.gap && !self.out.is_empty() {
             self.out.push(' ');
@@ -131,7 +131,7 @@ impl Folded {
         self.out.push_str(words.unwrap_or(run));
     }
 
-    /// Adds what a `&` at the beginning of `text` stands for; returns how much of it was read.
+    /// Appends the character for the reference at the start of `text`; returns its length.
     fn reference(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
         let length = bytes[1..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'#').count();
@@ -146,7 +146,7 @@ impl Folded {
             _ => match numeric(reference) {
                 Some(char) => self.push(char.encode_utf8(&mut [0; 4])),
                 None => match htmlize::unescape(reference) {
-                    // Folding it again would find the same `&`.
+                    // Collapsing it again would find the same `&`.
                     Cow::Borrowed(same) => self.run(same),
                     Cow::Owned(decoded) => self.push(&decoded),
                 },
@@ -156,7 +156,7 @@ impl Folded {
     }
 }
 
-/// The end of a run from `at`: before anything but plain bytes and single spaces between them.
+/// The end of a run from `at`: before anything but plain bytes and single spaces.
 fn run_end<const DECODE: bool>(bytes: &[u8], mut at: usize) -> usize {
     loop {
         while let Some(window) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -165,7 +165,7 @@ fn run_end<const DECODE: bool>(bytes: &[u8], mut at: usize) -> usize {
             }
             at += window.len() - 1;
         }
-        // Byte by byte for as long as it takes to get past what stopped the windows.
+        // Byte by byte until past what stopped the window.
         let end = (at + WINDOW).min(bytes.len());
         while at < end {
             if stops::<DECODE>(bytes, at) {
@@ -179,11 +179,11 @@ fn run_end<const DECODE: bool>(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Bytes looked at together: one register of the vector units that every machine has.
+/// Bytes examined together: one 128-bit vector register.
 const WINDOW: usize = 16;
 
-/// Whether a run may end within these bytes, the last of which is only looked ahead to. Plain comparisons
-/// without a branch, which the compiler makes vector instructions of.
+/// Whether a run may end within these bytes, of which the last is only a look-ahead. Branch-free comparisons, which
+/// the compiler vectorises.
 fn has_stop(window: &[u8; WINDOW + 1]) -> bool {
     let mut stop = false;
     for i in 0..WINDOW {
@@ -209,12 +209,13 @@ fn stops<const DECODE: bool>(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether a control character, a no-break space, a soft hyphen or a zero-width space stands here.
+/// Whether a control character, no-break space, soft hyphen or zero-width space starts here.
 fn is_special(bytes: &[u8]) -> bool {
     matches!(bytes, [0xc2, 0x80..=0xa0 | 0xad, ..] | [0xe2, 0x80, 0x8b, ..])
 }
 
-/// The ordinary cases of `&#8217;` and `&#x2019;`. Left to the full table: C0 and C1, which HTML maps to others.
+/// Decodes common numeric references such as `&#8217;` and `&#x2019;`. C0 and C1, which HTML remaps, are left to
+/// the full table.
 fn numeric(reference: &str) -> Option<char> {
     let digits = reference.strip_prefix("&#")?.strip_suffix(';')?;
     let (digits, radix) = match digits.strip_prefix(['x', 'X']) {

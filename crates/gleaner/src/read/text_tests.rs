@@ -99,7 +99,7 @@ fn text_of_html() {
     }
 }
 
-/// Shapes that make careless scanners slow.
+/// Inputs that make careless scanners slow.
 const FLOODS: [&str; 19] = [
     "<",
     "<a",
@@ -132,7 +132,7 @@ fn time_of(html: &str) -> Duration {
 }
 
 #[test]
-fn time_grows_with_the_input_and_no_faster() {
+fn time_is_linear() {
     let attributes = |n: usize| format!("<a {}>x", "b=\"c\" d e='f' ".repeat(n / 15));
     let nested = |n: usize| format!("{}x{}", "<div>".repeat(n / 11), "</div>".repeat(n / 11));
     let open = |n: usize| format!("<title>{}</title>", "</titl".repeat(n / 6));
@@ -149,14 +149,14 @@ fn time_grows_with_the_input_and_no_faster() {
         ));
     }
     for (name, shape) in shapes {
-        // Linear work takes a few hundredths of a second here; quadratic work, even at the pace of a plain search for
-        // a byte, more than a minute. A bound between the two does not mind a busy machine.
+        // Linear work takes a few hundredths of a second here; quadratic work takes more than a minute. The bound
+        // in between tolerates a busy machine.
         let took = time_of(&shape(1 << 20));
         assert!(took < Duration::from_secs(3), "{name}: {took:?} for 1 MiB");
     }
 }
 
-/// Pieces of HTML, sound and broken. Text is upper case, names of tags and attributes are not.
+/// Pieces of HTML, valid and broken. Text is upper case, names of tags and attributes are lower case.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "<p>",
@@ -196,7 +196,7 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-fn is_folded(text: &str) -> bool {
+fn is_collapsed(text: &str) -> bool {
     let white = |c: char| c <= ' ' || c == '\u{a0}';
     text.trim_matches(white) == text
         && !text.contains("  ")
@@ -205,15 +205,15 @@ fn is_folded(text: &str) -> bool {
 
 proptest! {
     #[test]
-    fn any_input_gives_folded_text(html in "\\PC*|[<>/!\\-&#;=\"' a-zA-Z0-9\u{a0}\u{ad}\t\n]*") {
-        prop_assert!(is_folded(&plain_text(&html)));
+    fn any_input_gives_collapsed_text(html in "\\PC*|[<>/!\\-&#;=\"' a-zA-Z0-9\u{a0}\u{ad}\t\n]*") {
+        prop_assert!(is_collapsed(&plain_text(&html)));
     }
 
     #[test]
-    fn no_tag_shows(html in pieces()) {
+    fn tags_never_appear_in_text(html in pieces()) {
         let text = plain_text(&html);
-        prop_assert!(is_folded(&text));
-        // Inside a title there is no markup; elsewhere only what was written in upper case is text.
+        prop_assert!(is_collapsed(&text));
+        // Inside a title there is no markup; elsewhere only upper case is text.
         if !html.contains("title") {
             prop_assert!(!text.contains(|c: char| c.is_ascii_lowercase() || c == '<'), "{text:?} of {html:?}");
         }
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn text_of_text_is_itself(words in prop::collection::vec("[a-zA-Z0-9.,!?\u{e9}\u{20ac}\u{2019}]{1,9}", 0..20)) {
+    fn plain_text_is_unchanged(words in prop::collection::vec("[a-zA-Z0-9.,!?\u{e9}\u{20ac}\u{2019}]{1,9}", 0..20)) {
         let text = words.join(" ");
         prop_assert_eq!(plain_text(&text), text);
     }

@@ -1,13 +1,11 @@
-//! A page as a tree of elements, for whoever asks what encloses what.
+//! Builds the tree of a page.
 //!
-//! A browser's parser takes time that grows with the square of a page's depth, and so does most of what is done
-//! with its tree. So the page is sifted first, in one pass over its bytes: what is nested too deeply, or there too
-//! often, is left out, as is what nobody reads here anyway.
-//! Absent on purpose: scripts, styles, comments, drawings, frames, templates and lists to choose from. Of scripts,
-//! those that hold linked data stay.
+//! A browser's parser takes time quadratic in a page's depth, and so do most operations on its tree. So the page is
+//! pruned first, in one pass over its bytes: elements that are nested too deeply or too numerous are removed, as is
+//! what is never read here: scripts (except JSON-LD), styles, comments, SVGs, frames, templates and selects.
 
 mod nesting;
-mod sift;
+mod prune;
 
 use std::ops::ControlFlow;
 
@@ -17,44 +15,43 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 
-/// So much is given to the parser before the tree is looked at.
-const PIECE: usize = 8 << 10;
+/// Bytes given to the parser before the tree is checked.
+const CHUNK_BYTES: usize = 8 << 10;
 
-/// A tree deeper than that has outwitted the sift, and is read no further. Parsers repair nesting by adding
-/// elements, so this is more than the sift lets pass.
-const TOO_DEEP: usize = 4 * nesting::DEEPEST;
+/// A deeper tree was not pruned enough, and parsing stops. Parsers repair nesting by adding elements, so this is
+/// more than the pruning allows.
+const MAX_DEPTH: usize = 4 * nesting::MAX_DEPTH;
 
-/// The same for elements and texts together.
-const TOO_MANY: usize = 3 * sift::MOST_ELEMENTS;
+/// The same for the number of nodes.
+const MAX_NODES: usize = 3 * prune::MAX_ELEMENTS;
 
-/// The tree of a page, in time proportional to the page's length.
+/// The tree of a page, in time linear in the page's length.
 pub fn parse(html: &str) -> Document {
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let parser = parse_document(Document::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
-    let mut growing = Growing { parser, unseen: 0 };
-    // The sift leaves out declarations. Without this one, a parser follows the rules of the last century.
-    growing.parser.process(StrTendril::from_slice("<!DOCTYPE html>"));
-    let _ = sift::sift(html, |kept| growing.feed(kept));
-    growing.parser.finish()
+    let mut builder = TreeBuilder { parser, unchecked: 0 };
+    // Pruning removes declarations. Without this one, the parser would use quirks mode.
+    builder.parser.process(StrTendril::from_slice("<!DOCTYPE html>"));
+    let _ = prune::prune(html, |kept| builder.feed(kept));
+    builder.parser.finish()
 }
 
-/// A tree that is being built.
-struct Growing {
+struct TreeBuilder {
     parser: Parser<Document>,
-    /// Bytes parsed since the tree was looked at.
-    unseen: usize,
+    /// Bytes parsed since the tree was last checked.
+    unchecked: usize,
 }
 
-impl Growing {
+impl TreeBuilder {
     fn feed(&mut self, mut text: &str) -> ControlFlow<()> {
         while !text.is_empty() {
-            let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE));
+            let (piece, rest) = text.split_at(text.floor_char_boundary(CHUNK_BYTES));
             self.parser.process(StrTendril::from_slice(piece));
-            self.unseen += piece.len();
-            if self.unseen >= PIECE {
-                self.unseen = 0;
+            self.unchecked += piece.len();
+            if self.unchecked >= CHUNK_BYTES {
+                self.unchecked = 0;
                 let document = &self.parser.tokenizer.sink.sink;
-                if document.tree.len() > TOO_MANY || depth(document) > TOO_DEEP {
+                if document.tree.len() > MAX_NODES || depth(document) > MAX_DEPTH {
                     return ControlFlow::Break(());
                 }
             }
@@ -64,7 +61,7 @@ impl Growing {
     }
 }
 
-/// How deep the tree is where it ends.
+/// The depth of the tree at its end.
 fn depth(document: &Document) -> usize {
     let mut depth = 0;
     let mut last = document.tree.root().last_child();

@@ -1,32 +1,32 @@
-//! An index page: its links, each an entry that is read on its own page.
+//! Reads an index page: each link is an entry, whose content is on its own page.
 
 use gleaner_core::classify::Fault;
 use gleaner_core::link;
 use gleaner_core::post::Entry;
 
 use super::links::{self, Link};
-use super::{Document, Lack, Page, Rules, glance};
+use super::{Document, MissingEntries, Page, ReadOptions, page_summary};
 
-/// Reads an index page: the links that `article_selector` finds, else those that look like articles.
-pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
+/// Reads the links that `article_selector` selects, or else those that look like articles.
+pub fn read(page: &Page<'_>, rules: &ReadOptions<'_>) -> Result<Document, Fault> {
     page.html()?;
-    if let Some(wall) = glance::bot_wall(page) {
+    if let Some(wall) = page_summary::bot_wall(page) {
         return Err(Fault::Unreadable(wall.message("page")));
     }
     let links = match rules.article_selector {
         Some(selector) => links::select(page, selector).map_err(|why| Fault::Unreadable(why.to_string()))?,
         None => links::guess(page),
     };
-    let lacks = links.is_empty().then_some(match rules.article_selector {
-        Some(_) => Lack::NothingSelected,
-        None => Lack::NoLinks,
+    let missing_entries = links.is_empty().then_some(match rules.article_selector {
+        Some(_) => MissingEntries::SelectorMatchedNothing,
+        None => MissingEntries::NoArticleLinks,
     });
-    Ok(Document { lacks, entries: links.into_iter().map(entry).collect(), ..Document::default() })
+    Ok(Document { missing_entries, entries: links.into_iter().map(entry).collect(), ..Document::default() })
 }
 
 fn entry(link: Link) -> Entry {
     let Link { url, title, published_at } = link;
-    // Whatever an index calls a link today, it is the same one.
+    // The URL identifies the entry, since an index may rename its links.
     let guid = Some(link::canonical(url.as_str()));
     Entry { guid, url: Some(url.into()), title, published_at, ..Entry::default() }
 }

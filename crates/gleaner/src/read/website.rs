@@ -1,7 +1,7 @@
-//! A page whose content changes: what it says now, as the one entry of its document.
+//! Reads a page whose content changes: its current content is the document's only entry.
 //!
-//! What a page says is its articles, or where it marks none, the block that holds most of its text. Absent on
-//! purpose: what is around it. Menus, footers and asides change without anything being said.
+//! The content is the page's `<article>` elements, or if there are none, the block with most text. Menus, footers
+//! and asides are ignored, because they change without new content.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use gleaner_core::post::{Entry, content_hash};
 
 use super::selector::{Selector, SelectorError};
 use super::text::plain_text;
-use super::{Document, Page, Rules, glance, tree};
+use super::{Document, Page, ReadOptions, page_summary, tree};
 
-/// Reads a page; `ignore_selector` leaves out what always changes.
-pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
+/// Reads a page without the parts that `ignore_selector` matches.
+pub fn read(page: &Page<'_>, rules: &ReadOptions<'_>) -> Result<Document, Fault> {
     let html = page.html()?;
-    if let Some(wall) = glance::bot_wall(page) {
+    if let Some(wall) = page_summary::bot_wall(page) {
         return Err(Fault::Unreadable(wall.message("page")));
     }
     let tree = tree::parse(&html);
@@ -28,7 +28,7 @@ pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
     let html = content(&tree);
     let body = plain_text(&html);
     if body.is_empty() {
-        return Err(Fault::Unreadable("the page has no text; it may be made by a script".to_owned()));
+        return Err(Fault::Unreadable("the page has no text; it may be rendered by a script".to_owned()));
     }
     let title = title(&tree);
     let url = page.url.to_string();
@@ -44,45 +44,49 @@ pub fn read(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
     Ok(Document { title, entries: vec![entry], ..Document::default() })
 }
 
-/// The HTML of what the page says.
+/// The HTML of the page's content.
 fn content(tree: &Tree) -> String {
     let articles = tree.select("article");
-    let outermost =
-        articles.nodes().iter().filter(|node| !node.ancestors_it(None).any(|above| is(&above, &["article"])));
+    let outermost = articles
+        .nodes()
+        .iter()
+        .filter(|node| !node.ancestors_it(None).any(|above| has_any_name(&above, &["article"])));
     let html: String =
-        outermost.filter(|node| !is_around(node)).map(|node| node.html().to_string()).collect();
+        outermost.filter(|node| !is_outside_content(node)).map(|node| node.html().to_string()).collect();
     if !plain_text(&html).is_empty() {
         return html;
     }
     largest_block(tree).map(|node| node.html().to_string()).unwrap_or_default()
 }
 
-/// Elements that hold others; text belongs to the nearest.
+/// Block elements; text belongs to the nearest.
 const BLOCKS: [&str; 7] = ["body", "main", "section", "div", "td", "center", "fieldset"];
 
-/// Elements around what a page says.
-const AROUND: [&str; 6] = ["nav", "header", "footer", "aside", "form", "dialog"];
+/// Elements around the content.
+const OUTSIDE_CONTENT: [&str; 6] = ["nav", "header", "footer", "aside", "form", "dialog"];
 
-/// The block with the most text that is not in a block within it.
+/// The block with the most text that is not in a nested block.
 fn largest_block(tree: &Tree) -> Option<NodeRef<'_>> {
-    let mut held: HashMap<NodeId, (usize, usize)> = HashMap::new();
+    let mut text_bytes: HashMap<NodeId, (usize, usize)> = HashMap::new();
     for (place, node) in tree.root().descendants_it().enumerate().filter(|(_, node)| node.is_text()) {
         let length = node.text().split_whitespace().map(str::len).sum::<usize>();
-        let block = node.ancestors_it(None).find(|above| is(above, &BLOCKS));
-        if let Some(block) = block.filter(|block| length > 0 && !is_around(block) && !is_around(&node)) {
-            held.entry(block.id).or_insert((0, usize::MAX - place)).0 += length;
+        let block = node.ancestors_it(None).find(|above| has_any_name(above, &BLOCKS));
+        if let Some(block) =
+            block.filter(|block| length > 0 && !is_outside_content(block) && !is_outside_content(&node))
+        {
+            text_bytes.entry(block.id).or_insert((0, usize::MAX - place)).0 += length;
         }
     }
-    // Of two equals, the first.
-    let (id, _) = held.into_iter().max_by_key(|(_, weight)| *weight)?;
+    // Of equal blocks, the first.
+    let (id, _) = text_bytes.into_iter().max_by_key(|(_, weight)| *weight)?;
     Some(NodeRef::new(id, &tree.tree))
 }
 
-fn is_around(node: &NodeRef<'_>) -> bool {
-    node.ancestors_it(None).any(|above| is(&above, &AROUND))
+fn is_outside_content(node: &NodeRef<'_>) -> bool {
+    node.ancestors_it(None).any(|above| has_any_name(&above, &OUTSIDE_CONTENT))
 }
 
-fn is(node: &NodeRef<'_>, names: &[&str]) -> bool {
+fn has_any_name(node: &NodeRef<'_>, names: &[&str]) -> bool {
     node.node_name().is_some_and(|name| names.contains(&&*name))
 }
 
@@ -91,7 +95,7 @@ fn title(tree: &Tree) -> Option<String> {
     text("title").or_else(|| text("h1"))
 }
 
-/// `<meta name="author">`, else `<meta property="article:author">`: the first that is not blank.
+/// `<meta name="author">`, or else `<meta property="article:author">`: the first that is not blank.
 fn author(tree: &Tree) -> Option<String> {
     let metas = ["meta[name='author' i]", "meta[property='article:author' i]"];
     metas.into_iter().find_map(|selector| {
@@ -108,7 +112,7 @@ mod tests {
     fn entry(html: &str, ignore_selector: Option<&str>) -> Entry {
         let url = url::Url::parse("https://a.example/page").unwrap();
         let page = Page { url: &url, content_type: b"text/html; charset=utf-8", body: html.as_bytes() };
-        let rules = Rules { ignore_selector, ..Rules::default() };
+        let rules = ReadOptions { ignore_selector, ..ReadOptions::default() };
         read(&page, &rules).unwrap().entries.remove(0)
     }
 
@@ -117,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_articles_are_the_content() {
+    fn articles_are_the_content() {
         assert_eq!(text("<nav>menu</nav><article><p>one</p></article><footer>end</footer>"), "one");
         assert_eq!(
             text("<article>one<article>within</article></article><article>two</article>"),
@@ -127,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn else_the_block_with_most_text() {
+    fn otherwise_the_largest_block_is_the_content() {
         let page = "<div id=a>short</div><div><div id=b><p>much more text</p><ul><li>and a list</ul></div></div>\
              <footer><div>a footer that goes on for much longer than anything else on the page does</div></footer>";
         assert_eq!(text(page), "much more text and a list");
@@ -148,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_always_changes_can_be_left_out() {
+    fn ignored_parts_do_not_change_the_guid() {
         let page = |visits: u32| format!("<p>text</p><p class=counter>{visits} visits</p>");
         let guid = |visits, selector| entry(&page(visits), selector).guid;
         assert_ne!(guid(1, None), guid(2, None));
@@ -160,7 +164,7 @@ mod tests {
         let url = url::Url::parse("https://a.example/").unwrap();
         let read = |content_type: &[u8], body: &str| {
             let page = Page { url: &url, content_type, body: body.as_bytes() };
-            super::read(&page, &Rules::default()).unwrap_err().to_string()
+            super::read(&page, &ReadOptions::default()).unwrap_err().to_string()
         };
         assert!(read(b"text/html", "<div id=app></div><script>x()</script>").contains("no text"));
         assert!(read(b"application/pdf", "%PDF").contains("application/pdf"));

@@ -1,8 +1,8 @@
-//! What X's API v2 answers: an account's id, and pages of a timeline, as entries that read like the posts did.
+//! Parses answers of X's API v2: an account's id, and pages of a timeline as entries.
 //!
-//! Long posts come whole, shortened links are what they stand for, reposts and quotes carry the other's text. X says
-//! that something is wrong in two ways: by status, which `fetch` knows, and inside a 200, which is told here. Absent
-//! on purpose: pictures, polls, places, and counts of anything.
+//! Long posts are complete, short links are expanded, reposts and quotes include the other post's text. X reports
+//! errors in two ways: by status, which `fetch` handles, and inside a 200, which is handled here. Images, polls,
+//! places and counts are ignored.
 
 use std::collections::HashMap;
 
@@ -14,32 +14,30 @@ use serde::Deserialize;
 
 use super::x_text;
 
-/// What to ask for so that [`timeline`] has all it needs, as query parameters.
-pub const FIELDS: [(&str, &str); 3] = [
+/// The query parameters that [`timeline`] depends on.
+pub const TIMELINE_FIELDS: [(&str, &str); 3] = [
     ("tweet.fields", "id,text,note_tweet,created_at,author_id,entities,referenced_tweets"),
     ("expansions", "author_id,referenced_tweets.id,referenced_tweets.id.author_id"),
     ("user.fields", "id,name,username"),
 ];
 
-/// Why an answer is none, though its status was good.
+/// Why an answer with a success status is unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// What kind of failure it is.
+pub struct XError {
     pub kind: ErrorKind,
-    /// What happened, in X's own words where it has any.
+    /// X's own words, if it has any.
     pub message: String,
 }
 
-/// One page of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Timeline {
-    /// Its posts, newest first.
+    /// Newest first.
     pub entries: Vec<Entry>,
-    /// The id of the newest.
+    /// The id of the newest post.
     pub newest: Option<String>,
-    /// The id of the oldest.
+    /// The id of the oldest post.
     pub oldest: Option<String>,
-    /// What to ask for the next page with.
+    /// The token to request the next page with.
     pub next_token: Option<String>,
 }
 
@@ -81,13 +79,13 @@ struct ApiError {
     status: Option<u16>,
 }
 
-/// A post as X has it.
+/// A post in X's format.
 #[derive(Deserialize)]
 pub(super) struct Tweet {
     pub(super) id: String,
     #[serde(default)]
     pub(super) text: String,
-    /// The whole text where it is longer than a post once was.
+    /// The full text of a long post.
     pub(super) note_tweet: Option<Note>,
     #[serde(default)]
     pub(super) entities: Entities,
@@ -123,8 +121,8 @@ struct Reference {
     id: String,
 }
 
-/// Reads the answer to `GET /2/users/by/username/:username`: the account's id.
-pub fn user_id(body: &[u8]) -> Result<String, Problem> {
+/// Parses the answer to `GET /2/users/by/username/:username`: the account's id.
+pub fn user_id(body: &[u8]) -> Result<String, XError> {
     let answer: Answer<User> = parse(body)?;
     match answer.data {
         Some(user) if is_id(&user.id) => Ok(user.id),
@@ -133,10 +131,10 @@ pub fn user_id(body: &[u8]) -> Result<String, Problem> {
     }
 }
 
-/// Reads the answer to `GET /2/users/:id/tweets` for the timeline of this handle.
-pub fn timeline(body: &[u8], handle: &str) -> Result<Timeline, Problem> {
+/// Parses the answer to `GET /2/users/:id/tweets` for this handle.
+pub fn timeline(body: &[u8], handle: &str) -> Result<Timeline, XError> {
     let answer: Answer<Vec<Tweet>> = parse(body)?;
-    // An empty timeline has no data, but tells that it is empty; beside posts, errors are about what they refer to.
+    // An empty timeline has `meta` but no `data`; besides posts, errors are about posts that they refer to.
     if answer.data.is_none() && answer.meta.is_none() {
         return Err(problem(&answer.errors));
     }
@@ -158,22 +156,22 @@ pub fn timeline(body: &[u8], handle: &str) -> Result<Timeline, Problem> {
     })
 }
 
-/// The newest of posts by their ids, which X numbers by time.
+/// The newest post by id, since X numbers posts by time.
 pub fn newest<'a>(ids: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     ids.into_iter().max_by_key(|id| order(id))
 }
 
-/// Numbers of any length in their order: a longer one is larger.
+/// A sort key for decimal numbers: longer ones are larger.
 fn order(id: &str) -> (usize, &str) {
     (id.len(), id)
 }
 
-/// Whether a text can be an id: it becomes part of an address.
+/// Whether a text is a valid id; it becomes part of a URL.
 fn is_id(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0')
 }
 
-/// What a page has beside its posts.
+/// The other objects of a page.
 struct Context<'a> {
     handle: &'a str,
     tweets: HashMap<&'a str, &'a Tweet>,
@@ -198,7 +196,7 @@ impl<'a> Context<'a> {
         self.users.get(tweet.author_id.as_deref()?).copied()
     }
 
-    /// A post's text as HTML, with what it reposts or quotes; where that is gone, the post is as X shows it.
+    /// A post's text as HTML, including what it reposts or quotes, if that is available.
     fn content(&self, tweet: &'a Tweet) -> String {
         if let Some(reposted) = self.referenced(tweet, "retweeted") {
             let who = self.author(reposted).unwrap_or("unknown");
@@ -226,19 +224,16 @@ impl<'a> Context<'a> {
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, XError> {
     serde_json::from_slice(body).map_err(|error| unreadable(&format!("{error}")))
 }
 
-fn unreadable(why: &str) -> Problem {
-    Problem {
-        kind: ErrorKind::ParseError,
-        message: format!("X answered with something that it should not: {why}"),
-    }
+fn unreadable(why: &str) -> XError {
+    XError { kind: ErrorKind::ParseError, message: format!("X sent an unexpected answer: {why}") }
 }
 
-/// What X says is wrong. A suspended account has the type of a missing one, so its title is asked first.
-fn problem(errors: &[ApiError]) -> Problem {
+/// X's error. A suspended account has the type of a missing one, so its title is checked first.
+fn problem(errors: &[ApiError]) -> XError {
     let Some(error) = errors.first() else { return unreadable("neither posts nor a reason for none") };
     let kind =
         match (error.title.as_str(), error.type_uri.rsplit('/').next().unwrap_or_default(), error.status) {
@@ -252,7 +247,7 @@ fn problem(errors: &[ApiError]) -> Problem {
         };
     let words = if error.detail.is_empty() { &error.title } else { &error.detail };
     let words: String = words.chars().filter(|char| !char.is_control()).take(300).collect();
-    Problem {
+    XError {
         kind,
         message: if words.is_empty() { "X gives no reason".to_owned() } else { format!("X says: {words}") },
     }

@@ -1,4 +1,4 @@
-//! Answers of X as its documentation has them, and answers that nobody should give.
+//! Answers as in X's documentation, and invalid answers.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn page(value: &Value) -> Timeline {
     timeline(value.to_string().as_bytes(), "nasa").unwrap()
 }
 
-/// The text of the only post of a page.
+/// Checks the text of the only post of a page.
 #[track_caller]
 fn check(tweet: Value, includes: Value, text: &str) {
     let page = page(&json!({ "data": [tweet], "includes": includes, "meta": { "result_count": 1 } }));
@@ -21,7 +21,7 @@ fn users() -> Value {
 }
 
 #[test]
-fn a_post_is_an_entry() {
+fn posts_become_entries() {
     let page = page(&json!({
         "data": [
             { "id": "1100", "text": "Newer &amp; larger", "created_at": "2026-11-15T08:00:00.000Z", "author_id": "11" },
@@ -46,7 +46,7 @@ fn a_post_is_an_entry() {
 }
 
 #[test]
-fn long_posts_come_whole_and_links_are_expanded() {
+fn long_posts_are_complete_and_links_are_expanded() {
     let long = "word ".repeat(200);
     check(
         json!({ "id": "1", "text": "word word…", "note_tweet": {
@@ -72,7 +72,7 @@ fn long_posts_come_whole_and_links_are_expanded() {
 }
 
 #[test]
-fn quotes_and_reposts_carry_the_others_text() {
+fn quotes_and_reposts_include_the_other_post() {
     let other = json!({ "id": "7", "text": "Lift-off &amp; more", "author_id": "12" });
     let quote = json!({ "id": "9", "text": "Look: https://t.co/q", "author_id": "11",
         "entities": { "urls": [{ "url": "https://t.co/q", "expanded_url": "https://twitter.com/esa/status/7" }] },
@@ -102,13 +102,13 @@ fn quotes_and_reposts_carry_the_others_text() {
 }
 
 #[test]
-fn an_empty_timeline_is_one() {
+fn empty_timelines_are_valid() {
     assert_eq!(page(&json!({ "meta": { "result_count": 0 } })), Timeline::default());
     assert_eq!(page(&json!({ "data": [], "meta": {} })), Timeline::default());
 }
 
 #[test]
-fn what_is_wrong_is_told_apart() {
+fn errors_are_classified() {
     let check = |value: Value, kind: ErrorKind, words: &str| {
         let body = value.to_string();
         for found in [user_id(body.as_bytes()).unwrap_err(), timeline(body.as_bytes(), "nasa").unwrap_err()] {
@@ -143,12 +143,12 @@ fn what_is_wrong_is_told_apart() {
     check(
         json!({}),
         ErrorKind::ParseError,
-        "X answered with something that it should not: neither posts nor a reason for none",
+        "X sent an unexpected answer: neither posts nor a reason for none",
     );
 }
 
 #[test]
-fn errors_about_what_posts_refer_to_are_none() {
+fn errors_about_referenced_posts_are_ignored() {
     let page = page(&json!({
         "data": [{ "id": "1", "text": "Still here" }],
         "errors": [{ "title": "Not Found Error", "detail": "Could not find tweet with referenced_tweets.id: [7]." }],

@@ -1,7 +1,7 @@
-//! The text of a post on X as HTML: links are what they stand for, and lines stay lines.
+//! Converts the text of a post on X to HTML, expanding links and keeping line breaks.
 //!
-//! X escapes `&`, `<` and `>` in its texts and shortens every link. Places of links are not used, since they count
-//! otherwise escaped characters; the short links themselves are found again. One pass over the text.
+//! X escapes `&`, `<` and `>` in its texts and shortens every link. The positions of links are not used, because
+//! they refer to unescaped text; the short links are searched instead, in one pass.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,10 +10,10 @@ use memchr::memmem;
 
 use super::x::Tweet;
 
-/// What every shortened link begins with.
+/// The prefix of all short links.
 const SHORT: &str = "https://t.co/";
 
-/// A post's own text; a link to the post that it quotes is left out, since that follows.
+/// A post's own text; a link to the quoted post is removed, since its text follows.
 pub(super) fn html(tweet: &Tweet, quoted_id: Option<&str>) -> String {
     let (text, entities) = match &tweet.note_tweet {
         Some(note) => (&note.text, &note.entities),
@@ -44,7 +44,7 @@ pub(super) fn html(tweet: &Tweet, quoted_id: Option<&str>) -> String {
     out.trim_end().to_owned()
 }
 
-/// Whether an address is that of a post, whoever's name stands in it.
+/// Whether a URL is that of a post, whatever the user name in it.
 fn is_status(target: &str, id: &str) -> bool {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     path.strip_suffix(id).is_some_and(|before| before.ends_with("/status/"))

@@ -14,15 +14,21 @@ use tokio::sync::Semaphore;
 
 use super::audit::Target;
 use super::login_limits::{LoginLimits, Subject};
+use super::open_callers::access_ended;
 use super::password::{Caller, Passwords};
+use super::step_up::SensitiveAction;
 use super::{Actor, By, Scope, Service, ServiceError, jwt};
 use crate::config::secret::Secret;
 use crate::hex;
-use crate::store::{NewToken, Token, TokenKind, User};
+use crate::store::{NewToken, PasswordChange, Store, Token, TokenKind, User};
 use crate::vault::random;
 
 /// How long a link to log in is good.
 const LINK: Span = Span::from_hours(24);
+/// The name of first-login links, and under which the store's `meta` says when somebody first logged in.
+const FIRST_LOGIN: &str = "first_login";
+/// Maximum number of first-login links that are good at once: a start each makes one.
+const FIRST_LOGIN_LINKS: usize = 10;
 /// How many tokens are remembered.
 const TOKENS: usize = 10_000;
 /// How long a token that was found is not looked up again, so that a revocation takes no longer anywhere.
@@ -85,7 +91,7 @@ pub struct LoggedIn {
 pub(super) struct Gate {
     /// Tokens by id, with when they were looked up.
     known: Mutex<HashMap<String, (Token, User, Time)>>,
-    limits: LoginLimits,
+    pub(super) limits: LoginLimits,
     passwords: Passwords,
     lookups: Lookups,
 }
@@ -106,13 +112,26 @@ impl Service {
             Login::Password { name, password, address, device } => {
                 self.check_password(&name, password, address, device).await?
             }
-            Login::Link(code) => self.check_link(&code).await?,
+            Login::Link(code) => self.check_link(&code, None).await?,
         };
+        self.start_session(user, lasts).await
+    }
+
+    /// Starts a session of a user who has just proved who they are, by whatever means.
+    pub(super) async fn start_session(&self, user: User, lasts: Span) -> Result<LoggedIn, ServiceError> {
         let name = format!("login {}", hex::encode(&random::<8>()?));
-        let scopes = vec![Scope::Read, Scope::Write];
-        let granted = self.grant(&user, TokenKind::Session, &name, &scopes, None, lasts).await?;
+        let scopes = [Scope::Read, Scope::Write];
+        let (token, secret) = self.new_token(&user, TokenKind::Session, &name, &scopes, lasts)?;
+        let granted = self.store_token(&*self.store, &token, secret).await?;
+        // A password that was changed since it was looked at lets nobody in.
+        if self.store.user_named(&user.name).await?.password_set_at != user.password_set_at {
+            self.store.delete_token(granted.id).await?;
+            return Err(ServiceError::Unauthenticated("the password was changed meanwhile".to_owned()));
+        }
+        self.end_first_login_links().await?;
         let device = self.new_device(&user.name, self.clock.now())?;
-        Ok(LoggedIn { actor: Actor::by_token(user, scopes, granted.id), granted, device })
+        let token = Token { id: granted.id, token, last_used_at: None };
+        Ok(LoggedIn { actor: Actor::by_token(user, &token), granted, device })
     }
 
     /// Who an access token lets in.
@@ -133,7 +152,7 @@ impl Service {
             self.store.touch_token(token.id, now).await?;
             self.gate.forget(&id);
         }
-        Ok(Actor::by_token(user, Scope::parse_all(&token.token.scopes), token.id).with_token(&token))
+        Ok(Actor::by_token(user, &token))
     }
 
     /// What forms of a session carry, so that no other page can send them.
@@ -145,21 +164,58 @@ impl Service {
     /// A link's code for a user to log in with, once.
     pub async fn login_code(&self, user: &str) -> Result<Granted, ServiceError> {
         let user = self.store.user_named(user).await?;
-        let name = format!("link {}", hex::encode(&random::<8>()?));
-        self.grant(&user, TokenKind::Link, &name, &[], None, LINK).await
+        self.make_link(&*self.store, &user, "link").await
     }
 
-    /// A code for the first login, while there is nobody yet who could log in otherwise.
+    async fn make_link(&self, store: &dyn Store, user: &User, name: &str) -> Result<Granted, ServiceError> {
+        let name = format!("{name} {}", hex::encode(&random::<8>()?));
+        let (token, secret) = self.new_token(user, TokenKind::Link, &name, &[], LINK)?;
+        self.store_token(store, &token, secret).await
+    }
+
+    /// A code for the first login: until somebody has logged in or has a password. Codes of earlier starts stay good, for
+    /// whoever has copied one.
     pub async fn first_login_code(&self) -> Result<Option<Secret>, ServiceError> {
         let users = self.store.users().await?;
-        if users.iter().any(|user| user.password_hash.is_some()) {
+        if users.iter().any(|user| user.password_hash.is_some())
+            || self.store.meta(FIRST_LOGIN).await?.is_some()
+        {
             return Ok(None);
         }
         let Some(admin) = users.into_iter().find(|user| user.is_admin) else { return Ok(None) };
-        for old in self.store.tokens(admin.id, TokenKind::Link).await? {
-            self.store.delete_token(old.id).await?;
+        let mut earlier = self.first_login_links(&admin).await?;
+        earlier.truncate(earlier.len().saturating_sub(FIRST_LOGIN_LINKS - 1));
+        for token in earlier {
+            self.store.delete_token(token.id).await?;
         }
-        Ok(Some(self.login_code(&admin.name).await?.secret))
+        Ok(Some(self.make_link(&*self.store, &admin, FIRST_LOGIN).await?.secret))
+    }
+
+    /// The links that starts have printed, the oldest first.
+    async fn first_login_links(&self, admin: &User) -> Result<Vec<Token>, ServiceError> {
+        let mut links = self.store.tokens(admin.id, TokenKind::Link).await?;
+        links.retain(|token| token.token.name.starts_with(FIRST_LOGIN));
+        Ok(links)
+    }
+
+    /// Somebody has logged in: from now on starts print no link, and what they printed ends.
+    async fn end_first_login_links(&self) -> Result<(), ServiceError> {
+        if self.store.meta(FIRST_LOGIN).await?.is_some() {
+            return Ok(());
+        }
+        self.store.set_meta(FIRST_LOGIN, &self.clock.now().to_string()).await?;
+        for user in self.store.users().await? {
+            for token in self.first_login_links(&user).await? {
+                self.store.delete_token(token.id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets who came in lately, because something about it changed; open streams are checked at once.
+    pub(super) fn forget_callers(&self) {
+        lock(&self.gate.known).clear();
+        self.open_callers.check_now();
     }
 
     async fn token_of(&self, id: &str, now: Time) -> Result<Option<(Token, User)>, ServiceError> {
@@ -195,17 +251,17 @@ impl Service {
         }
     }
 
-    async fn grant(
+    /// A token to be stored, and the secret that gives access by it.
+    pub(super) fn new_token(
         &self,
         user: &User,
         kind: TokenKind,
         name: &str,
         scopes: &[Scope],
-        limit: Option<&[i64]>,
         lasts: Span,
-    ) -> Result<Granted, ServiceError> {
+    ) -> Result<(NewToken, Secret), ServiceError> {
         let (now, text) = (self.clock.now(), hex::encode(&random::<32>()?));
-        let expires_at = now + self.clock.meanwhile(lasts);
+        let expires_at = now + self.clock.span_of_real(lasts);
         let is_jwt = matches!(kind, TokenKind::Api | TokenKind::Session);
         let (key, secret) = if is_jwt {
             let failed = |error| ServiceError::conflict("token_not_signed", format!("{error}"));
@@ -216,12 +272,29 @@ impl Service {
             (hashed(&text), text)
         };
         let scopes = scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(" ");
-        let (name, user_id) = (name.to_owned(), user.id);
-        let collection_ids = limit.map(<[i64]>::to_vec);
-        let token =
-            NewToken { user_id, kind, name, key, scopes, collection_ids, created_at: now, expires_at };
-        let id = self.store.create_token(&token).await?;
-        Ok(Granted { id, secret: Secret::new(secret), expires_at, scopes: token.scopes })
+        let token = NewToken {
+            user_id: user.id,
+            kind,
+            name: name.to_owned(),
+            key,
+            scopes,
+            collection_ids: None,
+            created_at: now,
+            expires_at,
+            made_by_session: None,
+            proved_at: (kind == TokenKind::Session).then_some(now),
+        };
+        Ok((token, Secret::new(secret)))
+    }
+
+    async fn store_token(
+        &self,
+        store: &dyn Store,
+        token: &NewToken,
+        secret: Secret,
+    ) -> Result<Granted, ServiceError> {
+        let id = store.create_token(token).await?;
+        Ok(Granted { id, secret, expires_at: token.expires_at, scopes: token.scopes.clone() })
     }
 
     async fn check_password(
@@ -238,7 +311,7 @@ impl Service {
             return Err(ServiceError::invalid("name", message));
         }
         let device = match &device {
-            Some(mark) => self.known_device(name, mark, now)?,
+            Some(mark) => self.known_device(name, mark, now).await?,
             None => None,
         };
         let from = Subject::NameFrom(name, address);
@@ -270,7 +343,8 @@ impl Service {
         }
     }
 
-    async fn check_link(&self, code: &Secret) -> Result<User, ServiceError> {
+    /// Uses up a link of anybody, or of this user.
+    pub(super) async fn check_link(&self, code: &Secret, of: Option<i64>) -> Result<User, ServiceError> {
         let spent = || {
             let message =
                 "this link was used already, or is too old; `gleaner user link NAME` makes a new one";
@@ -278,6 +352,9 @@ impl Service {
         };
         let found = self.token_of_stranger(TokenKind::Link, code.expose()).await?;
         let (token, user) = found.ok_or_else(spent)?;
+        if of.is_some_and(|of| of != user.id) {
+            return Err(ServiceError::Unauthenticated("this link is another user's".to_owned()));
+        }
         // Whoever deletes it first is let in.
         if token.token.expires_at <= self.clock.now() || !self.store.delete_token(token.id).await? {
             return Err(spent());
@@ -333,16 +410,29 @@ impl By<'_> {
         self.actor.must(Scope::Write)?;
         self.actor.must_be_unlimited()?;
         scopes.iter().try_for_each(|scope| self.actor.must(*scope))?;
+        if self.actor.is_admin && scopes.contains(&Scope::Write) {
+            self.must_prove(SensitiveAction::MakeAdminToken).await?;
+        }
         let name = checked_name("name", name)?;
         let user = self.store.user_named(&self.actor.name).await?;
         if let Some(ids) = limit {
             self.check_limit(ids).await?;
         }
-        let granted = self.grant(&user, kind, &name, scopes, limit, lasts).await?;
+        let (token, secret) = self.new_token(&user, kind, &name, scopes, lasts)?;
+        let made_by_session = self.actor.session_id();
+        let token = NewToken { collection_ids: limit.map(<[i64]>::to_vec), made_by_session, ..token };
         let about =
-            json!({ "scopes": granted.scopes, "collection_ids": limit, "expires_at": granted.expires_at });
-        self.audit(&format!("{}.create", audited(kind)), token_target(kind, granted.id, &name), Some(about))
-            .await;
+            json!({ "scopes": token.scopes, "collection_ids": limit, "expires_at": token.expires_at });
+        let target = Target::new(audited(kind), None, &name);
+        let store = self.audited(&format!("{}.create", audited(kind)), target, Some(about));
+        let granted = self.store_token(&*store, &token, secret).await?;
+        // What ended with its maker's access must not go on in a token that was made at that moment.
+        if let Some(maker) = self.actor.token_id
+            && self.store.callers(&[maker]).await?.is_empty()
+        {
+            self.store.delete_token(granted.id).await?;
+            return Err(access_ended());
+        }
         Ok(granted)
     }
 
@@ -362,9 +452,10 @@ impl By<'_> {
     /// A code that logs a user in, once; for admins.
     pub async fn make_login_code(&self, user: &str) -> Result<Granted, ServiceError> {
         self.actor.must_manage()?;
-        let granted = self.login_code(user).await?;
-        self.audit("user.login_link", Target::user(&self.store.user_named(user).await?), None).await;
-        Ok(granted)
+        self.must_prove(SensitiveAction::MakeLoginLink).await?;
+        let user = self.store.user_named(user).await?;
+        let store = self.audited("user.login_link", Target::user(&user), None);
+        self.make_link(&*store, &user, "link").await
     }
 
     /// One's own tokens of a kind.
@@ -380,20 +471,19 @@ impl By<'_> {
         self.actor.must_be_unlimited()?;
         let tokens = self.store.tokens(self.actor.user_id, kind).await?;
         let Some(token) = tokens.into_iter().find(|token| token.token.name == name) else { return Ok(false) };
-        let was_there = self.store.delete_token(token.id).await?;
-        self.gate.forget(&token.token.key);
-        if was_there {
-            self.audit(&format!("{}.revoke", audited(kind)), token_target(kind, token.id, name), None).await;
-        }
+        let target = Target::new(audited(kind), Some(token.id), name);
+        let store = self.audited(&format!("{}.revoke", audited(kind)), target, None);
+        let was_there = store.delete_token(token.id).await?;
+        self.forget_callers();
         Ok(was_there)
     }
 
     /// Ends the token that one came in with.
     pub async fn log_out(&self) -> Result<(), ServiceError> {
         if let Some(id) = self.actor.token_id {
-            self.store.delete_token(id).await?;
-            self.gate.forget_all();
-            self.audit("logout", Target::new("user", Some(self.actor.user_id), &self.actor.name), None).await;
+            let target = Target::new("user", Some(self.actor.user_id), &self.actor.name);
+            self.audited("logout", target, None).delete_token(id).await?;
+            self.forget_callers();
         }
         Ok(())
     }
@@ -408,19 +498,27 @@ impl By<'_> {
                 ended += u64::from(self.store.delete_token(token.id).await?);
             }
         }
-        self.gate.forget_all();
+        self.forget_callers();
         let target = Target::new("user", Some(self.actor.user_id), &self.actor.name);
         self.audit("session.end_others", target, Some(json!({ "sessions": ended }))).await;
         Ok(ended)
     }
 
-    /// Sets a user's password: one's own, or as an admin anybody's.
-    pub async fn set_password(&self, user: &str, password: &Secret) -> Result<(), ServiceError> {
-        if user == self.actor.name {
+    /// Sets a user's password: one's own with the current one, or as an admin anybody's. Ends the user's other sessions,
+    /// the tokens that sessions other than the caller's have made, login links and known devices.
+    pub async fn set_password(
+        &self,
+        user: &str,
+        current: Option<&Secret>,
+        password: &Secret,
+    ) -> Result<(), ServiceError> {
+        let is_own = user == self.actor.name;
+        if is_own {
             self.actor.must(Scope::Write)?;
             self.actor.must_be_unlimited()?
         } else {
-            self.actor.must_manage()?
+            self.actor.must_manage()?;
+            self.must_prove(SensitiveAction::SetPasswordOfOthers).await?;
         }
         if password.expose().chars().count() < PASSWORD_CHARS {
             let message = format!("a password has at least {PASSWORD_CHARS} characters");
@@ -431,11 +529,54 @@ impl By<'_> {
             return Err(ServiceError::invalid("password", message));
         }
         let user = self.store.user_named(user).await?;
+        if is_own && self.actor.token_id.is_some() && user.password_hash.is_some() {
+            let Some(current) = current else {
+                let message = "your current password is needed to set a new one";
+                return Err(ServiceError::invalid("current_password", message));
+            };
+            self.check_own_password("current_password", current).await?;
+        }
         let place = self.gate.passwords.queue(Caller::Known)?;
         let hash = place.hash(password.clone(), random::<16>()?).await?;
-        self.store.set_password(user.id, Some(&hash)).await?;
-        self.audit("user.password", Target::user(&user), None).await;
+        let keep = self.actor.token_id.filter(|_| is_own);
+        let change = PasswordChange { user_id: user.id, hash: Some(hash), at: self.clock.now(), keep };
+        self.audited("user.password", Target::user(&user), None).set_password(&change).await?;
+        self.forget_callers();
         Ok(())
+    }
+
+    /// What makes the caller's device known at the next login, after the password was changed.
+    pub fn renew_device(&self) -> Result<Secret, ServiceError> {
+        self.new_device(&self.actor.name, self.clock.now())
+    }
+
+    /// Refuses a password that is not the caller's own. Wrong ones are counted and audited like failed logins.
+    pub(super) async fn check_own_password(
+        &self,
+        field: &str,
+        password: &Secret,
+    ) -> Result<(), ServiceError> {
+        let wrong = || ServiceError::invalid(field, "this is not your current password");
+        if password.expose().len() > PASSWORD_BYTES {
+            return Err(wrong());
+        }
+        let subjects = [Subject::Account(self.actor.user_id)];
+        let attempt = self.gate.limits.count(&subjects, self.clock.now()).map_err(ServiceError::TooMany)?;
+        let place = match self.gate.passwords.queue(Caller::Known) {
+            Ok(place) => place,
+            Err(busy) => {
+                self.gate.limits.give_back(attempt);
+                return Err(busy);
+            }
+        };
+        let hash = self.store.user_named(&self.actor.name).await?.password_hash;
+        if place.matches(password.clone(), hash).await? {
+            self.gate.limits.give_back(attempt);
+            return Ok(());
+        }
+        let name = Some(self.actor.name.clone());
+        self.audit_failed_login(name, "password of a session", self.actor.address).await;
+        Err(wrong())
     }
 }
 
@@ -456,19 +597,11 @@ impl Gate {
     fn forget(&self, id: &str) {
         lock(&self.known).remove(id);
     }
-
-    pub(super) fn forget_all(&self) {
-        lock(&self.known).clear();
-    }
 }
 
 /// What the audit log calls tokens of a kind.
 fn audited(kind: TokenKind) -> &'static str {
     if kind == TokenKind::Feed { "feed_token" } else { "token" }
-}
-
-fn token_target(kind: TokenKind, id: i64, name: &str) -> Target {
-    Target::new(audited(kind), Some(id), name)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

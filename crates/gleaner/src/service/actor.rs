@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::ServiceError;
+use gleaner_core::time::Time;
+
+use super::{ServiceError, proxy_sign_in};
 use crate::store::{Token, TokenKind, User};
 
 /// What somebody may do.
@@ -33,16 +35,18 @@ impl Scope {
 /// Somebody who does something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
-    /// The user.
     pub user_id: i64,
-    /// What the user is called.
+    /// The user's name.
     pub name: String,
     /// Whether the user manages users.
     pub is_admin: bool,
-    /// What was granted.
     scopes: Vec<Scope>,
     /// The token that let them in; none: they are on the machine itself.
     pub token_id: Option<i64>,
+    /// The session that the token is, or that made it.
+    session_id: Option<i64>,
+    /// When the session's user last proved who they are; none: it is no session.
+    proved_at: Option<Time>,
     /// The only collections that the token opens; none: it is not limited.
     limited_to: Option<Vec<i64>>,
     /// How they came in, for the audit log: `token NAME`, `session`, `command line (OS user NAME)`.
@@ -53,34 +57,71 @@ pub struct Actor {
 
 impl Actor {
     /// A user who was let in by a token.
-    pub fn by_token(user: User, scopes: Vec<Scope>, token_id: i64) -> Self {
+    pub(super) fn by_token(user: User, token: &Token) -> Self {
+        let is_by_proxy = proxy_sign_in::is_session(token);
+        let Token { id, token, .. } = token;
+        let is_session = token.kind == TokenKind::Session;
+        let via = match token.kind {
+            TokenKind::Session if is_by_proxy => proxy_sign_in::VIA.to_owned(),
+            TokenKind::Api => format!("token {}", token.name),
+            TokenKind::Feed => format!("feed token {}", token.name),
+            TokenKind::Session | TokenKind::Link => "session".to_owned(),
+        };
         Self {
             user_id: user.id,
             name: user.name,
             is_admin: user.is_admin,
-            scopes,
-            token_id: Some(token_id),
-            limited_to: None,
-            via: "session".to_owned(),
+            scopes: Scope::parse_all(&token.scopes),
+            token_id: Some(*id),
+            session_id: if is_session { Some(*id) } else { token.made_by_session },
+            // A reverse proxy vouches for its sessions with every request. A session without a proof has the oldest one.
+            proved_at: match token.proved_at {
+                _ if is_by_proxy => Some(token.expires_at),
+                proved_at => is_session.then(|| proved_at.unwrap_or(Time::from_millis(0))),
+            },
+            limited_to: token.collection_ids.clone(),
+            via,
             address: None,
         }
     }
 
-    /// The same with what the token says: its name, and the collections that it is limited to.
+    /// The session that the caller came in by; none: it is another token, or the command line.
+    pub(super) fn own_session(&self) -> Option<i64> {
+        self.proved_at.and(self.token_id)
+    }
+
+    /// The session that the token is, or that made it.
+    pub(super) const fn session_id(&self) -> Option<i64> {
+        self.session_id
+    }
+
+    /// When the session's user last proved who they are; none: it is no session.
+    pub(super) const fn proved_at(&self) -> Option<Time> {
+        self.proved_at
+    }
+
     #[must_use]
-    pub(super) fn with_token(self, token: &Token) -> Self {
-        let via = match token.token.kind {
-            TokenKind::Api => format!("token {}", token.token.name),
-            TokenKind::Feed => format!("feed token {}", token.token.name),
-            TokenKind::Session | TokenKind::Link => self.via,
-        };
-        Self { limited_to: token.token.collection_ids.clone(), via, ..self }
+    pub(super) fn proved(self, at: Time) -> Self {
+        Self { proved_at: Some(at), ..self }
+    }
+
+    /// Whether the same may be seen and done, by the same user.
+    pub(super) fn has_same_access(&self, other: &Self) -> bool {
+        let access =
+            |actor: &Self| (actor.user_id, actor.is_admin, actor.scopes.clone(), actor.limited_to.clone());
+        access(self) == access(other)
     }
 
     /// The same from an address.
     #[must_use]
     pub fn at(self, address: Option<IpAddr>) -> Self {
         Self { address, ..self }
+    }
+
+    /// A user who is being signed in and has no token yet; may do nothing.
+    pub(super) fn without_token(user: User, via: &str) -> Self {
+        let is_admin = user.is_admin;
+        Self { is_admin, scopes: Vec::new(), via: via.to_owned(), ..Self::local(user) }
     }
 
     /// Somebody on the machine itself, who can read the database anyway.
@@ -92,10 +133,17 @@ impl Actor {
             is_admin: true,
             scopes,
             token_id: None,
+            session_id: None,
+            proved_at: None,
             limited_to: None,
-            via: format!("command line (OS user {})", os_user()),
+            via: via_command_line(),
             address: None,
         }
+    }
+
+    /// Whether a reverse proxy signed them in, whose word it depends on from request to request.
+    pub fn is_by_proxy(&self) -> bool {
+        self.via == proxy_sign_in::VIA
     }
 
     /// The only collections that the token opens; none: it is not limited.
@@ -142,6 +190,11 @@ impl Actor {
         }
         Err(ServiceError::Forbidden(format!("{} is no admin, and only admins manage users", self.name)))
     }
+}
+
+/// How somebody at the machine came in, for the audit log.
+pub(super) fn via_command_line() -> String {
+    format!("command line (OS user {})", os_user())
 }
 
 /// The name of the user that runs this process, as the system knows it; its number where it has no name.

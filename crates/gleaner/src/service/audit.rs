@@ -1,21 +1,21 @@
 //! The audit log: who changed what from where, and who logged in. Listed for admins.
 //!
-//! An edit of a source writes its row in its own transaction; all else right after the change. Names of things are
+//! Edits of sources and changes of users, tokens, keys, collections and webhooks write their row in their own
+//! transaction; all else right after the change. Names of things are
 //! copied, since things go; secrets never get here: what a caller sends is not written, only what changed of what
 //! everybody may see. Absent on purpose: polls, posts and articles, which are no settings.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 use serde_json::{Map, Value, json};
 
 use super::{Actor, By, LoggedIn, Login, Service, ServiceError, Source};
 use crate::log;
 use crate::store::{
-    AuditEntry, AuditFilter, Collection, NewAudit, SourceEdit, SourceSettings, User, Webhook,
+    AuditEntry, AuditFilter, Collection, NewAudit, SourceEdit, SourceSettings, Store, User, Webhook,
 };
 
 /// Rows for failed logins that one hour may add; what comes from further addresses shares one.
@@ -38,7 +38,7 @@ impl Target {
     }
 
     pub(super) fn source(id: i64, url: &str) -> Self {
-        Self::new("source", Some(id), &log::Shown(url).to_string())
+        Self::new("source", Some(id), &log::Redacted(url).to_string())
     }
 
     pub(super) fn user(user: &User) -> Self {
@@ -96,7 +96,7 @@ impl Service {
         result
     }
 
-    async fn audit_login(&self, actor: &Actor, via: &str, address: Option<IpAddr>) {
+    pub(super) async fn audit_login(&self, actor: &Actor, via: &str, address: Option<IpAddr>) {
         let now = self.clock.now();
         let address = address.map(|address| address.to_string());
         let fold_key = fold_key("login", now, &[address.as_deref().unwrap_or_default(), &actor.name, via]);
@@ -117,7 +117,7 @@ impl Service {
     }
 
     /// Names that nobody has are not kept: people type passwords there.
-    async fn audit_failed_login(&self, name: Option<String>, via: &str, address: Option<IpAddr>) {
+    pub(super) async fn audit_failed_login(&self, name: Option<String>, via: &str, address: Option<IpAddr>) {
         let _turn = self.failed_logins.turn.lock().await;
         let now = self.clock.now();
         let users = self.store.users().await.unwrap_or_default();
@@ -198,6 +198,14 @@ impl By<'_> {
         }
     }
 
+    /// The store, for one change with its row in the same transaction; see [`Audit::audited`](crate::store::Audit::audited).
+    pub(super) fn audited(&self, action: &str, target: Target, changes: Option<Value>) -> Arc<dyn Store> {
+        if self.is_part {
+            return Arc::clone(&self.store);
+        }
+        self.store.audited(self.audit_entry(action, target, changes))
+    }
+
     /// The row of an edit of a source; none where nothing of note changes.
     pub(super) fn audit_of_edit(&self, source: &Source, edit: &SourceEdit) -> Option<NewAudit> {
         let before = of_source(&source.settings, &SourceEdit::of(source));
@@ -226,30 +234,16 @@ impl Actor {
     }
 }
 
-/// What of a source an edit can change, as the log shows it.
+/// Fields of a source that an edit can change, as the log shows them.
 fn of_source(settings: &SourceSettings, edit: &SourceEdit) -> Value {
-    let interval = match settings.interval {
-        Interval::Default => Value::Null,
-        Interval::Minutes(minutes) => minutes.into(),
-        Interval::Auto => "auto".into(),
-    };
-    json!({
-        "url": log::Shown(&settings.url).to_string(),
-        "kind": settings.kind,
-        "name": settings.name,
-        "collection_id": settings.collection_id,
-        "poll_interval_minutes": interval,
-        "poll_delay_seconds": settings.poll_delay.map(|delay| delay.as_millis() / 1000),
-        "article_selector": settings.article_selector,
-        "ignore_selector": settings.ignore_selector,
-        "full_content": settings.full_content,
-        "backfill": settings.backfill,
-        "ignore_robots": settings.ignore_robots,
-        "policy": settings.policy,
-        "duplicates": settings.duplicates,
-        "enabled": edit.health.disabled.is_none(),
-        "quarantine": edit.health.quarantine.as_ref().map(|quarantine| quarantine.reason.clone()),
-    })
+    let mut fields = settings.to_json();
+    let quarantine = edit.health.quarantine.as_ref().map(|quarantine| quarantine.reason.clone());
+    fields.extend([
+        ("url".to_owned(), log::Redacted(&settings.url).to_string().into()),
+        ("enabled".to_owned(), edit.health.disabled.is_none().into()),
+        ("quarantine".to_owned(), quarantine.into()),
+    ]);
+    Value::Object(fields)
 }
 
 /// `[before, after]` of each field that differs.
@@ -293,7 +287,7 @@ fn fold_key(action: &str, now: Time, parts: &[&str]) -> String {
 }
 
 /// The address that failed logins are counted by: of IPv6, the network that one customer has.
-fn network(address: IpAddr) -> String {
+pub(super) fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {

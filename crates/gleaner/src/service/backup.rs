@@ -5,9 +5,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use gleaner_core::time::Time;
+use serde_json::json;
+
 use super::ServiceError;
+use super::actor::via_command_line;
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, StoreUrl};
-use crate::store::{StoreError, maintenance};
+use crate::store::{NewAudit, StoreError, maintenance};
 use crate::vault::Vault;
 
 /// What was copied.
@@ -35,7 +40,7 @@ pub async fn back_up(config: &Config, to: &Path, force: bool) -> Result<Copied, 
         return Err(ServiceError::missing("the database", &database.display().to_string()));
     }
     let key_to = beside(to, ".key");
-    let key = Vault::of(&config.store).file().filter(|key| key.is_file()).map(Path::to_owned);
+    let key = Vault::for_store(&config.store).file().filter(|key| key.is_file()).map(Path::to_owned);
     for taken in [Some(to), key.is_some().then_some(key_to.as_path())].into_iter().flatten() {
         if !force && taken.exists() {
             let message = format!("{} is there already; name another file, or use --force", taken.display());
@@ -46,6 +51,11 @@ pub async fn back_up(config: &Config, to: &Path, force: bool) -> Result<Copied, 
     let draft = beside(to, ".partial");
     remove(&draft).and_then(|()| create_private(&draft).map(drop)).map_err(|error| failed(&draft, &error))?;
     let copied = maintenance::copy(&database, &draft).await;
+    let now = SystemClock.now();
+    let copied = match copied {
+        Ok(()) => maintenance::mark_copy(&draft, now).await,
+        Err(error) => Err(error),
+    };
     let copied = copied.map_err(ServiceError::from).and_then(|()| {
         sync(&draft).and_then(|()| fs::rename(&draft, to)).map_err(|error| failed(to, &error))
     });
@@ -55,6 +65,10 @@ pub async fn back_up(config: &Config, to: &Path, force: bool) -> Result<Copied, 
     copied?;
     if let Some(key) = &key {
         copy_private(key, &key_to).map_err(|error| failed(&key_to, &error))?;
+    }
+    let entry = audit_entry("backup", to, now, None);
+    if let Err(error) = maintenance::append_audit(&database, &entry).await {
+        tracing::error!(%error, "the backup is made, but its row of the audit log could not be written");
     }
     let bytes = fs::metadata(to).map_err(|error| failed(to, &error))?.len();
     Ok(Copied { database: to.to_owned(), bytes, key: key.map(|_| key_to), replaced: None })
@@ -79,13 +93,18 @@ pub async fn restore(config: &Config, from: &Path, force: bool) -> Result<Copied
     if let Some(directory) = database.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
     }
-    let (key_from, key_to) = (beside(from, ".key"), Vault::of(&config.store).file().map(Path::to_owned));
+    let (key_from, key_to) =
+        (beside(from, ".key"), Vault::for_store(&config.store).file().map(Path::to_owned));
     let key = key_to.filter(|_| key_from.is_file());
     let drafts = Drafts {
         database: beside(&database, ".restoring"),
         key: key.as_deref().map(|key| beside(key, ".restoring")),
     };
     drafts.prepare(from, &key_from).map_err(|error| failed(&drafts.database, &error))?;
+    let taken_at = maintenance::take_mark(&drafts.database).await?;
+    let changes = json!({ "backup_taken_at": taken_at }).to_string();
+    let entry = audit_entry("restore", from, SystemClock.now(), Some(changes));
+    maintenance::append_audit(&drafts.database, &entry).await?;
     let replaced = keep_former(&database).map_err(|error| failed(&database, &error))?;
     if let Err(error) = drafts.put_in_place(&database, key.as_deref()) {
         put_key_back(key.as_deref(), replaced.as_deref());
@@ -93,6 +112,23 @@ pub async fn restore(config: &Config, from: &Path, force: bool) -> Result<Copied
     }
     let bytes = fs::metadata(&database).map_err(|error| failed(&database, &error))?.len();
     Ok(Copied { database, bytes, key, replaced })
+}
+
+/// The row of the audit log that says what became of a database as a whole, from the command line.
+fn audit_entry(action: &str, file: &Path, at: Time, changes: Option<String>) -> NewAudit {
+    NewAudit {
+        at,
+        user_id: None,
+        user_name: String::new(),
+        via: via_command_line(),
+        address: None,
+        action: action.to_owned(),
+        target_kind: "database".to_owned(),
+        target_id: None,
+        target_name: file.display().to_string(),
+        changes,
+        fold_key: None,
+    }
 }
 
 /// Copies that are whole before they are put in place. What was not put in place is removed.

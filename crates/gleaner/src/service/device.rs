@@ -10,6 +10,7 @@ use sha2::Sha256;
 use super::{Service, ServiceError};
 use crate::config::secret::Secret;
 use crate::hex;
+use crate::store::StoreError;
 use crate::vault::{VaultError, random};
 
 /// How long a device stays known after a login.
@@ -24,8 +25,9 @@ impl Service {
         Ok(Secret::new(format!("{text}.{mac}")))
     }
 
-    /// The id of the device, where its mark was made for this name and has not ended.
-    pub(super) fn known_device(
+    /// The id of the device, where its mark was made for this name and has not ended. A mark ends with the password that
+    /// was in use when it was made.
+    pub(super) async fn known_device(
         &self,
         name: &str,
         mark: &Secret,
@@ -33,11 +35,18 @@ impl Service {
     ) -> Result<Option<String>, ServiceError> {
         let Some((text, mac)) = mark.expose().rsplit_once('.') else { return Ok(None) };
         let (Some(mac), Some((ends, id))) = (hex::decode(mac), text.split_once('.')) else { return Ok(None) };
-        let is_over = ends.parse().map_or(true, |ends| Time::from_millis(ends) <= now);
-        if is_over || self.device_mac(name, text)?.verify_slice(&mac).is_err() {
+        let Ok(ends) = ends.parse().map(Time::from_millis) else { return Ok(None) };
+        if ends <= now || self.device_mac(name, text)?.verify_slice(&mac).is_err() {
             return Ok(None);
         }
-        Ok(Some(id.to_owned()))
+        // Only whoever has logged in gets here: strangers cause no query.
+        let set_at = match self.store.user_named(name).await {
+            Ok(user) => user.password_set_at,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let made_at = ends - DEVICE_LASTS;
+        Ok(Some(id.to_owned()).filter(|_| set_at.is_none_or(|set_at| made_at >= set_at)))
     }
 
     fn device_mac(&self, name: &str, text: &str) -> Result<Hmac<Sha256>, ServiceError> {

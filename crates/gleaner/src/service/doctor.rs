@@ -10,9 +10,10 @@ use gleaner_core::time::{Span, Time};
 use serde::Serialize;
 use url::{Host, Url};
 
+use super::sign_in_checks;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, StoreUrl};
-use crate::fetch::{Fetcher, Outside, Request};
+use crate::fetch::{Fetcher, NetworkOverrides, Request};
 use crate::hex;
 use crate::store::maintenance;
 use crate::vault::{Vault, VaultError, random};
@@ -76,10 +77,12 @@ pub async fn examine(config: &Config, url: &Url) -> Vec<Finding> {
     }
     findings.push(key(config, looked.state.as_ref().map_or(0, |state| state.sealed)));
     findings.push(clock(config, looked.state.as_ref()));
-    match Fetcher::new(&config.fetch, &Outside::default()) {
+    findings.extend(sign_in_checks::proxy_header(config));
+    match Fetcher::new(&config.fetch, &NetworkOverrides::default()) {
         Ok(fetcher) => {
             findings.push(names(config, &fetcher, url).await);
             findings.push(world(&fetcher, url).await);
+            findings.extend(sign_in_checks::provider(config, &fetcher).await);
         }
         Err(error) => {
             let advice = "check fetch.proxy, and that /etc/resolv.conf can be read";
@@ -209,9 +212,9 @@ async fn room(path: &Path) -> Finding {
 }
 
 fn key(config: &Config, sealed: i64) -> Finding {
-    let vault = Vault::of(&config.store);
+    let vault = Vault::for_store(&config.store);
     let place = vault.file().map_or("store.key".to_owned(), |file| file.display().to_string());
-    match vault.is_there() {
+    match vault.has_key() {
         Ok(true) => Finding::ok("key", format!("{place} holds the key that secrets are encrypted with")),
         Ok(false) if sealed > 0 => Finding::wrong(
             "key",
@@ -265,7 +268,7 @@ async fn names(config: &Config, fetcher: &Fetcher, url: &Url) -> Finding {
     if config.fetch.proxy.is_some() {
         return Finding::ok("names", "the proxy looks names up");
     }
-    match fetcher.addresses(&name).await {
+    match fetcher.resolve(&name).await {
         Ok(addresses) => {
             let all = addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ");
             Finding::ok("names", format!("{name} is {all}"))

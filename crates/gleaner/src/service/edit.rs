@@ -1,4 +1,4 @@
-//! Changing a source: what a person says now, and what follows for its health and its next poll.
+//! Edits of a source: new settings, and what follows for its health and its next poll.
 
 use gleaner_core::health::{Decision, Status, StatusEvent, StatusEventKind, by_hand, rederive};
 use gleaner_core::link;
@@ -11,12 +11,12 @@ use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
 use crate::store::{NewEvent, Source, SourceEdit, SourceSettings, StoreError};
 
-/// How often an edit that a poll overtook is tried again.
+/// Maximum number of retries of an edit that a concurrent poll overtook.
 const TRIES: u32 = 5;
 
 impl By<'_> {
-    /// Changes fields of a source. Where versions are expected, it must still be at one of them: else somebody was
-    /// faster. `checks` has what is wrong with the fields already.
+    /// Changes fields of a source. With expected versions it must still have one of them; otherwise somebody else changed
+    /// it first. `checks` has what is already known to be wrong with the fields.
     pub async fn change_source(
         &self,
         id: i64,
@@ -28,20 +28,20 @@ impl By<'_> {
         let collections = self.visible_collections().await?;
         self.edit_source(id, |source, now| {
             let mut checks = checks.clone();
-            let settings = self.lay(fields, &source.settings, &collections, &mut checks)?;
+            let settings = self.apply_fields(fields, &source.settings, &collections, &mut checks)?;
             checks.done()?;
             if expected.is_some_and(|versions| !versions.contains(&source.version)) {
                 return Err(StoreError::Changed { entity: "source", key: id.to_string() }.into());
             }
             let edit = self.edit(source, settings, fields, now);
-            // A poll under way is discarded only for a reason.
+            // An edit that changes nothing must not discard a poll in progress.
             Ok((edit != SourceEdit::of(source)).then_some(edit))
         })
         .await?;
         self.visible_source(id).await
     }
 
-    /// Says what would be wrong with fields of a source; nothing is stored.
+    /// Reports what would be wrong with fields of a source; nothing is stored.
     pub async fn check_source(
         &self,
         id: i64,
@@ -50,11 +50,12 @@ impl By<'_> {
     ) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
         let source = self.visible_source(id).await?;
-        self.lay(fields, &source.settings, &self.visible_collections().await?, &mut checks)?;
+        self.apply_fields(fields, &source.settings, &self.visible_collections().await?, &mut checks)?;
         checks.done()
     }
 
-    /// Reads a source and writes it changed, again where a poll came in between; whether anything was written.
+    /// Reads a source and writes it changed, and repeats that if a poll came in between. Returns whether anything was
+    /// written.
     pub(super) async fn edit_source(
         &self,
         id: i64,
@@ -99,7 +100,7 @@ impl By<'_> {
             Some(decision) => edit.deciding(decision),
             None => edit,
         };
-        // What was seen is not what is looked at from now on.
+        // The suspicion was about what is no longer polled.
         if edit.forget && (source.suspect.is_some() || source.pages_suspect.is_some()) {
             edit.events.push(NewEvent::of_suspicion(source.id, &edit.settings.url, &Change::Cleared));
         }
@@ -110,18 +111,17 @@ impl By<'_> {
         edit
     }
 
-    /// Another policy or interval: status and next poll anew, from what is stored. A first poll was drawn once, and is
-    /// not drawn again.
+    /// Status and next poll for another policy or interval, derived from the stored state. A first poll keeps its time.
     fn retimed(&self, source: &Source, settings: &SourceSettings, now: Time) -> Option<Decision> {
         let was = &source.settings;
         let same = was.policy == settings.policy && was.interval == settings.interval;
         if same || source.health.awaiting_poll {
             return None;
         }
-        Some(rederive(&self.situation(source, settings), now, self.chance.jitter()))
+        Some(rederive(&self.situation(source, settings), now, self.random.jitter()))
     }
 
-    /// What decisions and explanations of a source read.
+    /// Input of decisions and explanations of a source.
     pub(super) fn situation<'a>(&'a self, source: &'a Source, settings: &SourceSettings) -> Situation<'a> {
         Situation {
             health: &source.health,
@@ -132,8 +132,8 @@ impl By<'_> {
     }
 }
 
-/// Enabling, disabling, and another URL, which is as good as another source: nothing that was held against the old one
-/// counts. What a person disabled stays so; what a policy disabled for its old URL does not.
+/// Decision for enabling, disabling and changing the URL. A new URL clears all failures, and ends what a policy disabled
+/// but not what a person disabled.
 fn by_person(
     source: &Source,
     settings: &SourceSettings,

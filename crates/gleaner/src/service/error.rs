@@ -7,7 +7,7 @@ use gleaner_core::link::BadUrl;
 use gleaner_core::time::{Span, Time};
 use serde::Serialize;
 
-use crate::fetch::Unusable;
+use crate::fetch::ClientSetupError;
 use crate::store::StoreError;
 use crate::vault::VaultError;
 
@@ -32,7 +32,7 @@ pub enum ServiceError {
     Vault(#[from] VaultError),
     /// The HTTP client cannot be set up.
     #[error(transparent)]
-    Client(#[from] Unusable),
+    Client(#[from] ClientSetupError),
     /// A file cannot be read or written.
     #[error("{}: {why}", path.display())]
     File {
@@ -62,6 +62,15 @@ pub enum ServiceError {
     /// Somebody may not do that.
     #[error("{0}")]
     Forbidden(String),
+    /// Somebody may do that, but has to prove who they are once more; it says what they want to do.
+    #[error("confirm who you are before you {0}: the last time was more than 15 minutes ago")]
+    StepUpRequired(&'static str),
+    /// The user has as many event streams open as one may.
+    #[error(
+        "you have {0} event streams open, the maximum of one user (api.max_streams_per_user); close one, open \
+        dashboards included"
+    )]
+    TooManyStreams(u32),
     /// Too often.
     #[error("too many requests; try again in {0}")]
     TooMany(Span),

@@ -4,25 +4,36 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gleaner_core::time::{Span, Time};
+use gleaner_core::time::Span;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
+use super::open_callers::OpenCaller;
 use super::{Actor, By, Scope, Service, ServiceError};
 use crate::engine::{Told, tell};
-use crate::store::{EventCursor, EventFilter, EventRange, KindPattern, NewEvent, TokenKind};
+use crate::store::{EventCursor, EventFilter, EventRange, KindPattern, NewEvent};
 
 /// How many events a stream holds at most that its reader has not taken yet.
 const HELD: u32 = 50;
-/// How often a stream makes sure that its reader may still read.
-const LOOK_AGAIN: Span = Span::from_secs(60);
 /// When to come again where there are too many streams.
 const AGAIN: Span = Span::from_secs(30);
 
 /// The right to one open stream; given back when it is dropped.
-#[derive(Debug)]
-pub struct StreamPlace(
-    #[expect(dead_code, reason = "it is held until the stream ends")] OwnedSemaphorePermit,
-);
+pub struct StreamPlace {
+    _permit: OwnedSemaphorePermit,
+    caller: OpenCaller,
+}
+
+impl StreamPlace {
+    /// Whether the reader's access has ended or changed, so that the stream must end.
+    pub fn is_ended(&self) -> bool {
+        self.caller.is_ended()
+    }
+
+    /// Waits until then.
+    pub async fn ended(&self) {
+        self.caller.ended().await;
+    }
+}
 
 impl Service {
     /// Numbers events as they are committed, until `stop` is there.
@@ -35,10 +46,11 @@ impl Service {
         self.outbox.end();
     }
 
-    /// A place for one more stream, where `api.max_streams` leaves one.
-    pub fn stream_place(&self) -> Result<StreamPlace, ServiceError> {
-        let place = Arc::clone(&self.streams).try_acquire_owned();
-        place.map(StreamPlace).map_err(|_| ServiceError::Busy(AGAIN))
+    /// A place for one more stream, where `api.max_streams` and `api.max_streams_per_user` leave one.
+    pub async fn stream_place(&self, actor: &Actor) -> Result<StreamPlace, ServiceError> {
+        let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| ServiceError::Busy(AGAIN))?;
+        let caller = self.watch_caller(actor, Some(self.config.api.max_streams_per_user)).await?;
+        Ok(StreamPlace { _permit: permit, caller })
     }
 
     /// A number that changes whenever something was done or told in this process.
@@ -53,8 +65,8 @@ impl Service {
     }
 
     /// How long a length of time takes in the world.
-    pub fn real(&self, span: Span) -> Duration {
-        self.clock.real(span)
+    pub fn real_duration(&self, span: Span) -> Duration {
+        self.clock.real_duration(span)
     }
 
     /// Tells the world of something, such as the end of an import.
@@ -62,23 +74,6 @@ impl Service {
         self.store.append_events(&[event], self.clock.now()).await?;
         self.outbox.committed().notify_one();
         Ok(())
-    }
-
-    /// Whether somebody who came in by a token still may.
-    pub async fn still_let_in(&self, actor: &Actor) -> Result<bool, ServiceError> {
-        let Some(id) = actor.token_id else { return Ok(true) };
-        let now = self.clock.now();
-        for kind in [TokenKind::Api, TokenKind::Session] {
-            let tokens = self.store.tokens(actor.user_id, kind).await?;
-            if let Some(token) = tokens.iter().find(|token| token.id == id) {
-                // Who is no admin any more sees less from then on.
-                let users = self.store.users().await?;
-                let same =
-                    users.iter().any(|user| user.id == actor.user_id && user.is_admin == actor.is_admin);
-                return Ok(same && token.token.expires_at > now);
-            }
-        }
-        Ok(false)
     }
 }
 
@@ -166,14 +161,12 @@ pub enum News {
 /// Events as they happen, each once and in order. It holds few of them: who reads slowly only reads later.
 pub struct EventStream {
     service: Arc<Service>,
-    actor: Actor,
     filter: EventFilter,
     after: i64,
     held: VecDeque<News>,
     latest: watch::Receiver<i64>,
     ended: watch::Receiver<bool>,
-    looked: Time,
-    _place: StreamPlace,
+    place: StreamPlace,
 }
 
 impl EventStream {
@@ -186,33 +179,25 @@ impl EventStream {
     ) -> Result<Self, ServiceError> {
         actor.must(Scope::Read)?;
         let filter = query.filter(&actor)?;
-        let place = service.stream_place()?;
+        let place = service.stream_place(&actor).await?;
         let (latest, ended) = (service.outbox.latest(), service.outbox.ended());
         let after = match after {
             Some(after) => after,
             None => service.store.kept_events().await?.last,
         };
-        let looked = service.clock.now();
-        Ok(Self {
-            service,
-            actor,
-            filter,
-            after,
-            held: VecDeque::new(),
-            latest,
-            ended,
-            looked,
-            _place: place,
-        })
+        Ok(Self { service, filter, after, held: VecDeque::new(), latest, ended, place })
     }
 
     /// The next; none when the server stops or the reader is not let in any more. It may wait for long.
     pub async fn next(&mut self) -> Result<Option<News>, ServiceError> {
         loop {
+            if self.place.is_ended() {
+                return Ok(None);
+            }
             if let Some(news) = self.held.pop_front() {
                 return Ok(Some(news));
             }
-            if *self.ended.borrow() || !self.may_go_on().await? {
+            if *self.ended.borrow() {
                 return Ok(None);
             }
             // What is numbered from here on wakes the wait below.
@@ -227,22 +212,12 @@ impl EventStream {
     }
 
     async fn wait(&mut self) {
-        let again = tokio::time::sleep(self.service.real(LOOK_AGAIN));
         tokio::select! {
             // The sender lives as long as the service, which this holds.
             _ = self.latest.changed() => {}
             _ = self.ended.wait_for(|ended| *ended) => {}
-            () = again => {}
+            () = self.place.ended() => {}
         }
-    }
-
-    async fn may_go_on(&mut self) -> Result<bool, ServiceError> {
-        let now = self.service.clock.now();
-        if now.since(self.looked) < LOOK_AGAIN {
-            return Ok(true);
-        }
-        self.looked = now;
-        self.service.still_let_in(&self.actor).await
     }
 
     /// Takes what is new from memory; whether all of it was there.

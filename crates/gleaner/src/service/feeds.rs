@@ -3,7 +3,7 @@
 use gleaner_core::time::{Span, Time};
 use sha2::{Digest as _, Sha256};
 
-use super::{Actor, By, EventQuery, Scope, Service, ServiceError, Told};
+use super::{Actor, By, EventQuery, Service, ServiceError, Told};
 use crate::store::{Post, SourceName, TokenKind};
 use crate::{hex, read};
 
@@ -75,7 +75,7 @@ impl Service {
         if token.last_used_at.is_none_or(|used| now.since(used) >= Span::from_mins(1)) {
             self.store.touch_token(token.id, now).await?;
         }
-        Ok(Actor::by_token(user, vec![Scope::Read], token.id).with_token(&token))
+        Ok(Actor::by_token(user, &token))
     }
 }
 

@@ -69,7 +69,7 @@ impl By<'_> {
             }
             let health = Health { disabled: None, ..source.health.clone() };
             let at = Situation { health: &health, ..self.situation(source, &source.settings) };
-            let mut decision = rederive(&at, now, self.chance.jitter());
+            let mut decision = rederive(&at, now, self.random.jitter());
             let reason = "enabled by hand: disabling it was taken back".to_owned();
             decision.events.insert(0, StatusEvent { kind: StatusEventKind::Enabled, reason });
             Ok(Some(SourceEdit::of(source).deciding(decision)))
@@ -108,7 +108,7 @@ pub(super) fn is_disabled(id: i64) -> ServiceError {
 }
 
 /// A reason that people can read.
-fn checked_reason(reason: &str) -> Result<&str, ServiceError> {
+pub(super) fn checked_reason(reason: &str) -> Result<&str, ServiceError> {
     let reason = reason.trim();
     let fits = (1..=500).contains(&reason.chars().count()) && !reason.contains('\0');
     if fits { Ok(reason) } else { Err(ServiceError::invalid("reason", "a reason has 1 to 500 characters")) }

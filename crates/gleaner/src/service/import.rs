@@ -1,8 +1,7 @@
-//! Many sources at once, from a list: OPML, or a JSON object a line. The good ones are kept, the others are told line by
-//! line.
+//! Import of a list of sources: OPML, or JSON lines. Valid lines are stored, the others are reported one by one.
 //!
-//! Each batch is a transaction: cut off in the middle, what was committed stays, and importing again skips it. A list is
-//! read on a thread of its own, a few batches ahead of the database, so that no list is held twice.
+//! Each batch is a transaction: after an interruption the committed batches stay, and importing again skips them. A list
+//! is parsed on a thread of its own, a few batches ahead of the database, so that it is not held in memory twice.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,38 +15,38 @@ use tokio::sync::mpsc;
 
 use super::access::checked_name;
 use super::audit::Target;
-use super::lists::{self, Format, Given};
-use super::trial::failed_to_fetch;
+use super::hand::checked_reason;
+use super::lists::{self, Format, ListLine};
+use super::preview::failed_to_fetch;
 use super::{By, Checks, Scope, ServiceError, SourceFields, Wrong};
-use crate::engine::host_key;
 use crate::fetch::{Fetcher, Request};
 use crate::store::{self, Collection, Created, NewEvent, SourceSettings, StoreError};
 
-/// The largest list.
+/// Maximum size of a list.
 pub const MAX_LIST_BYTES: usize = 50 << 20;
 /// First polls of imported sources are spread over at most this time; hosts are still polled one request after another.
 pub const FIRST_POLLS_WITHIN: Span = Span::from_mins(5);
 /// Sources in one transaction.
 const BATCH: usize = 500;
-/// Batches that are read ahead.
+/// Maximum number of batches that are parsed ahead of the database.
 const AHEAD: usize = 2;
-/// Lines that are told of; the rest are counted.
-const TOLD: usize = 10_000;
-/// Collections that one list may make.
-const COLLECTIONS: usize = 1000;
+/// Maximum number of lines in a report; further ones are only counted.
+const MAX_REPORTED: usize = 10_000;
+/// Maximum number of collections that one list creates.
+const MAX_COLLECTIONS: usize = 1000;
 
-/// Who looks at how far an import is.
+/// Receives the progress of an import.
 pub(super) trait Progress: Send + Sync {
-    /// About so many lines are to come.
+    /// Estimated number of lines.
     fn expect(&self, of: u64);
-    /// So many more were looked at.
+    /// Further lines were processed.
     fn done(&self, lines: u64);
 }
 
-/// Nobody.
-struct Unseen;
+/// Reports no progress.
+struct NoProgress;
 
-impl Progress for Unseen {
+impl Progress for NoProgress {
     fn expect(&self, _: u64) {}
     fn done(&self, _: u64) {}
 }
@@ -55,55 +54,52 @@ impl Progress for Unseen {
 /// Where a list comes from, and where its sources go.
 #[derive(Debug, Clone, Default)]
 pub struct ListOptions {
-    /// None: it is told from the list itself.
+    /// None: detected from the list itself.
     pub format: Option<Format>,
-    /// `Content-Type`, as far as it is known.
+    /// `Content-Type`; empty: unknown.
     pub content_type: Vec<u8>,
-    /// All into this collection; none: each into the one that the list names, else the default one.
+    /// Collection for all sources; none: the one that the list names, else the default one.
     pub collection_id: Option<i64>,
-    /// Existing entries that first polls store, where the list does not say it of a source.
+    /// Backfill of sources for which the list does not say it.
     pub backfill: Backfill,
 }
 
-/// What became of a list.
+/// Result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Imported {
-    /// Sources that are new.
     pub added: u64,
-    /// Sources that were there already, and stay as they are.
+    /// Sources that already existed and were not changed.
     pub duplicates: u64,
-    /// Lines that are no source.
+    /// Lines that are not a valid source.
     pub bad: u64,
-    /// Collections that were made.
+    /// Collections that were created.
     pub collections: u64,
-    /// Existing entries that first polls store, where the list did not say it of a source.
+    /// Backfill of sources for which the list does not say it.
     pub backfill: Backfill,
-    /// What was not added, and why; the first 10,000.
+    /// Lines that were not added; the first 10,000.
     pub report: Vec<Line>,
 }
 
 /// A line of a list that was not added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// From 1 up.
+    /// From 1.
     pub line: u64,
-    /// As far as it could be read.
     pub url: Option<String>,
     /// `duplicate` or `bad`.
     pub outcome: &'static str,
-    /// What is wrong, and what was done.
+    /// Reason, for people.
     pub message: String,
-    /// The source that is there already.
+    /// The existing source.
     pub id: Option<i64>,
 }
 
 impl By<'_> {
-    /// Imports a list that is fetched first.
+    /// Fetches a list and imports it.
     pub async fn import_from(&self, text: &str, options: ListOptions) -> Result<Imported, ServiceError> {
-        self.import_from_counted(text, options, &Unseen).await
+        self.import_from_counted(text, options, &NoProgress).await
     }
 
-    /// The same, counted.
     pub(super) async fn import_from_counted(
         &self,
         text: &str,
@@ -114,7 +110,7 @@ impl By<'_> {
         let url = link::source_url(text)?;
         let config =
             crate::config::Fetch { max_body_bytes: MAX_LIST_BYTES as u64, ..self.config.fetch.clone() };
-        let fetcher = Fetcher::new(&config, &self.outside)?;
+        let fetcher = Fetcher::new(&config, &self.network_overrides)?;
         let accept = "text/x-opml, application/xml, text/xml, application/x-ndjson, */*;q=0.5".to_owned();
         let request = Request { accept, ..Request::new(url.clone()) };
         let response = fetcher
@@ -125,12 +121,10 @@ impl By<'_> {
         self.import_counted(response.body.to_vec(), options, progress).await
     }
 
-    /// Imports a list.
     pub async fn import(&self, bytes: Vec<u8>, options: ListOptions) -> Result<Imported, ServiceError> {
-        self.import_counted(bytes, options, &Unseen).await
+        self.import_counted(bytes, options, &NoProgress).await
     }
 
-    /// The same, counted.
     pub(super) async fn import_counted(
         &self,
         bytes: Vec<u8>,
@@ -145,7 +139,7 @@ impl By<'_> {
             let mut batch = Vec::with_capacity(BATCH);
             lists::read(&bytes, &options.content_type, options.format, |given| {
                 batch.push(given);
-                // Where nobody listens any more, there is no use in reading on.
+                // If the receiver is gone, the import has failed.
                 batch.len() < BATCH || send.blocking_send(std::mem::take(&mut batch)).is_ok()
             })?;
             let _ = send.blocking_send(batch);
@@ -154,7 +148,7 @@ impl By<'_> {
         let reading = tokio::task::spawn_blocking(read);
         while let Some(batch) = batches.recv().await {
             let lines = batch.len() as u64;
-            import.take(batch).await?;
+            import.store_batch(batch).await?;
             progress.done(lines);
         }
         let stopped =
@@ -164,17 +158,17 @@ impl By<'_> {
     }
 }
 
-/// An import under way.
+/// An import in progress.
 struct Import<'a> {
     by: By<'a>,
     collections: Vec<Collection>,
-    /// Their ids by name.
+    /// Ids of collections by name.
     ids: HashMap<String, i64>,
     into: Option<i64>,
     default: SourceSettings,
     /// Collections that sources were added to.
     used: HashSet<i64>,
-    told: Imported,
+    result: Imported,
 }
 
 impl<'a> Import<'a> {
@@ -194,24 +188,24 @@ impl<'a> Import<'a> {
             }
         };
         let default = SourceSettings { backfill, ..SourceSettings::feed(id, String::new()) };
-        let (used, told) = (HashSet::new(), Imported { backfill, ..Imported::default() });
-        Ok(Self { by, collections, ids, into, default, used, told })
+        let (used, result) = (HashSet::new(), Imported { backfill, ..Imported::default() });
+        Ok(Self { by, collections, ids, into, default, used, result })
     }
 
-    /// Adds what is good of a batch, in one transaction.
-    async fn take(&mut self, batch: Vec<Given>) -> Result<(), ServiceError> {
+    /// Stores the valid lines of a batch, in one transaction.
+    async fn store_batch(&mut self, batch: Vec<ListLine>) -> Result<(), ServiceError> {
         let (mut lines, mut sources) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
-        let mut told = Vec::new();
-        for given in batch {
-            let (line, url) = (given.line, given.url.clone());
-            match self.source(given).await {
+        let mut report = Vec::new();
+        for item in batch {
+            let (line, url) = (item.line, item.url.clone());
+            match self.source(item).await {
                 Ok(source) => {
                     lines.push((line, source.settings.url.clone()));
                     sources.push(source);
                 }
                 Err(ServiceError::Invalid(wrongs)) => {
-                    self.told.bad += 1;
-                    told.push(Line { line, url, outcome: "bad", message: words(&wrongs), id: None });
+                    self.result.bad += 1;
+                    report.push(Line { line, url, outcome: "bad", message: all_messages(&wrongs), id: None });
                 }
                 Err(error) => return Err(error),
             }
@@ -220,50 +214,51 @@ impl<'a> Import<'a> {
         let created = self.by.store.create_sources(&sources, self.by.clock.now()).await?;
         for ((line, url), created) in lines.into_iter().zip(created) {
             match created {
-                Created::New(_) => self.told.added += 1,
+                Created::New(_) => self.result.added += 1,
                 Created::Exists(id) => {
-                    self.told.duplicates += 1;
+                    self.result.duplicates += 1;
                     let message = format!("it is there already, as source {id}, and was left as it is");
-                    told.push(Line { line, url: Some(url), outcome: "duplicate", message, id: Some(id) });
+                    report.push(Line { line, url: Some(url), outcome: "duplicate", message, id: Some(id) });
                 }
             }
         }
-        told.sort_by_key(|line| line.line);
-        let room = TOLD.saturating_sub(self.told.report.len());
-        self.told.report.extend(told.into_iter().take(room));
+        report.sort_by_key(|line| line.line);
+        let room = MAX_REPORTED.saturating_sub(self.result.report.len());
+        self.result.report.extend(report.into_iter().take(room));
         Ok(())
     }
 
-    /// A source as the store takes it.
-    async fn source(&mut self, given: Given) -> Result<store::NewSource, ServiceError> {
+    /// The source of a line, to be stored.
+    async fn source(&mut self, item: ListLine) -> Result<store::NewSource, ServiceError> {
         let mut checks = Checks::default();
-        let mut fields = given.fields(&mut checks);
-        let named = given.collection.as_deref().filter(|_| self.into.is_none());
+        let mut fields = item.fields(&mut checks);
+        let named = item.collection.as_deref().filter(|_| self.into.is_none());
         let collection = match named {
             Some(name) => checks.take("collection", self.collection(name).await.map_err(hard)?),
             None => fields.collection_id.filter(|_| self.into.is_none()),
         };
         fields.collection_id = Some(collection.unwrap_or(self.default.collection_id));
-        let settings = self.by.lay(&fields, &self.default, &self.collections, &mut checks)?;
+        let settings = self.by.apply_fields(&fields, &self.default, &self.collections, &mut checks)?;
+        for (name, reason) in
+            [("disabled_reason", &fields.disabled_reason), ("manual_quarantine", &fields.manual_quarantine)]
+        {
+            let reason = reason.iter().flatten().next();
+            checks.take(name, reason.map_or(Ok(""), |reason| checked_reason(reason)));
+        }
         checks.done()?;
-        Ok(self.placed(settings, &fields))
+        Ok(self.spread(settings, &fields))
     }
 
-    /// Not all are due at once: each has a random point within [`FIRST_POLLS_WITHIN`], or its interval if that is shorter.
-    fn placed(&self, settings: SourceSettings, fields: &SourceFields) -> store::NewSource {
+    /// First polls are spread: each at a random time within [`FIRST_POLLS_WITHIN`], or its interval if that is shorter.
+    fn spread(&self, settings: SourceSettings, fields: &SourceFields) -> store::NewSource {
         let by = self.by;
         let interval = settings.interval.resolve(by.config.source.poll_interval);
-        store::NewSource {
-            canonical_url: link::canonical(&settings.url),
-            host: host_key(&by.config, settings.kind, &settings.url),
-            next_poll_at: first_poll(by.clock.now(), interval.min(FIRST_POLLS_WITHIN), by.chance.jitter()).at,
-            enabled: fields.enabled.unwrap_or(true),
-            settings,
-        }
+        let first = first_poll(by.clock.now(), interval.min(FIRST_POLLS_WITHIN), by.random.jitter()).at;
+        by.new_source(settings, fields, first)
     }
 
-    /// The collection of that name, made where there is none yet. What is wrong with the name is for the line, what is
-    /// wrong with the database for everybody.
+    /// The collection of that name, created if it does not exist. An invalid name is an error of the line, a failing
+    /// database one of the import.
     async fn collection(&mut self, name: &str) -> Result<Result<i64, ServiceError>, StoreError> {
         let name = match checked_name("collection", name) {
             Ok(name) => name,
@@ -272,9 +267,9 @@ impl<'a> Import<'a> {
         if let Some(id) = self.ids.get(&name) {
             return Ok(Ok(*id));
         }
-        if self.told.collections >= COLLECTIONS as u64 {
+        if self.result.collections >= MAX_COLLECTIONS as u64 {
             let message =
-                format!("a list makes at most {COLLECTIONS} collections, and this would be another");
+                format!("a list creates at most {MAX_COLLECTIONS} collections, and this would be another");
             return Ok(Err(ServiceError::invalid("collection", message)));
         }
         if let Err(limited) = self.by.actor.must_be_unlimited() {
@@ -282,8 +277,8 @@ impl<'a> Import<'a> {
         }
         let (owner_id, now) = (self.by.actor.user_id, self.by.clock.now());
         match self.by.store.create_collection(&name, owner_id, now).await {
-            Ok(_) => self.told.collections += 1,
-            // Somebody made it meanwhile, or has it for themselves.
+            Ok(_) => self.result.collections += 1,
+            // Somebody else created it meanwhile, or has a private one of that name.
             Err(StoreError::Duplicate { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -299,7 +294,7 @@ impl<'a> Import<'a> {
     }
 
     async fn finish(self) -> Result<Imported, ServiceError> {
-        let Imported { added, duplicates, bad, .. } = self.told;
+        let Imported { added, duplicates, bad, .. } = self.result;
         let mut payload = json!({ "added": added, "duplicates": duplicates, "bad": bad });
         let target = Target::new("source", None, &format!("{added} sources"));
         self.by.audit("source.import", target, Some(payload.clone())).await;
@@ -310,7 +305,7 @@ impl<'a> Import<'a> {
         }
         let payload = payload.to_string();
         self.by.tell(NewEvent { kind: "import.finished".to_owned(), source_id: None, payload }).await?;
-        Ok(self.told)
+        Ok(self.result)
     }
 }
 
@@ -319,7 +314,7 @@ fn hard(error: StoreError) -> ServiceError {
 }
 
 /// All that is wrong with a line, on one line.
-fn words(wrongs: &[Wrong]) -> String {
-    let words: Vec<&str> = wrongs.iter().map(|wrong| wrong.message.as_str()).collect();
-    format!("{}; it was left out", words.join("; "))
+fn all_messages(wrongs: &[Wrong]) -> String {
+    let messages: Vec<&str> = wrongs.iter().map(|wrong| wrong.message.as_str()).collect();
+    format!("{}; it was left out", messages.join("; "))
 }

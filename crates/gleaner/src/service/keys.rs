@@ -24,8 +24,9 @@ impl By<'_> {
         let key = checked(key)?;
         let owner = self.owner(user).await?;
         let sealed = seal_key(&self.vault, owner, service, &key)?;
-        self.store.set_credential(owner, service, Some(&sealed), self.clock.now()).await?;
-        self.audit("key.set", Target::new("key", Some(owner), &format!("{user}: {service}")), None).await;
+        let target = Target::new("key", Some(owner), &format!("{user}: {service}"));
+        let store = self.audited("key.set", target, None);
+        store.set_credential(owner, service, Some(&sealed), self.clock.now()).await?;
         self.wake_unauthorized(owner).await
     }
 
@@ -47,11 +48,9 @@ impl By<'_> {
     pub async fn remove_key(&self, user: &str, service: &str) -> Result<bool, ServiceError> {
         let had = self.has_key(user, service).await?;
         let owner = self.owner(user).await?;
-        self.store.set_credential(owner, service, None, self.clock.now()).await?;
-        if had {
-            let target = Target::new("key", Some(owner), &format!("{user}: {service}"));
-            self.audit("key.remove", target, None).await;
-        }
+        let target = Target::new("key", Some(owner), &format!("{user}: {service}"));
+        let store = self.audited("key.remove", target, None);
+        store.set_credential(owner, service, None, self.clock.now()).await?;
         Ok(had)
     }
 

@@ -1,20 +1,20 @@
-//! Lists of sources as files: OPML for other programs, a JSON object a line for all that a source is.
+//! Lists of sources as files: OPML for other programs, JSON lines for every field that is not secret.
 
 use std::fmt;
 use std::str::FromStr;
 
-use gleaner_core::backfill::Backfill;
-use gleaner_core::source::{Interval, Kind};
+use gleaner_core::source::Kind;
 use serde_json::{Map, Value, json};
 
 use super::synonyms::with_own_names;
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::read::decode::decode;
 use crate::read::opml::{self, Outline};
+use crate::source_fields::SourceSettings;
 use crate::store::{Collection, Source, SourceFilter};
 
-/// What a source of the API has besides what a person says of it: not to be set, and no reason to complain.
-pub(super) const LEARNED: [&str; 23] = [
+/// Fields of the API's response that cannot be set: an import skips them, everything else refuses them.
+pub(super) const LEARNED: [&str; 27] = [
     "id",
     "status",
     "consecutive_failures",
@@ -23,7 +23,6 @@ pub(super) const LEARNED: [&str; 23] = [
     "last_error",
     "last_status_code",
     "failing_since",
-    "disabled_reason",
     "quarantined_at",
     "quarantine_reason",
     "retry_at",
@@ -38,10 +37,15 @@ pub(super) const LEARNED: [&str; 23] = [
     "proposal",
     "incident_id",
     "has_credential",
+    "excused_by",
+    "pages_waiting",
+    "pages_failed",
+    "pages_given_up",
+    "also_in",
 ];
-/// The longest line of JSON.
+/// Maximum length of a JSON line.
 const LINE_BYTES: usize = 256 << 10;
-/// Sources read at once.
+/// Sources of one query.
 const PAGE: u32 = 500;
 
 /// The format of a list.
@@ -83,24 +87,23 @@ impl FromStr for Format {
     }
 }
 
-/// A source in a list, before anybody has looked at what it says.
+/// A source in a list, not checked yet.
 #[derive(Debug)]
-pub(super) struct Given {
-    /// From 1 up.
+pub(super) struct ListLine {
+    /// From 1.
     pub(super) line: u64,
-    /// As far as it could be read.
     pub(super) url: Option<String>,
-    /// The collection that the list puts it into.
+    /// Name of the collection, if the list has one.
     pub(super) collection: Option<String>,
     fields: Result<Map<String, Value>, String>,
 }
 
-impl Given {
-    /// What it says; what cannot be read is noted as wrong.
+impl ListLine {
+    /// Its fields; what cannot be read is noted as wrong.
     pub(super) fn fields(&self, checks: &mut Checks) -> SourceFields {
         match &self.fields {
             Ok(fields) => {
-                let fields = SourceFields::read(fields, checks);
+                let fields = SourceFields::read_imported(fields, checks);
                 if fields.url.is_none() && !checks.has("url") {
                     checks.wrong("url", "a source needs a url");
                 }
@@ -114,7 +117,7 @@ impl Given {
     }
 }
 
-impl From<Outline> for Given {
+impl From<Outline> for ListLine {
     fn from(Outline { line, url, title, kind, folder }: Outline) -> Self {
         // Readers write all sorts of types for what is a feed.
         let kind = kind.and_then(|kind| kind.to_lowercase().parse().ok()).unwrap_or(Kind::Feed);
@@ -124,7 +127,7 @@ impl From<Outline> for Given {
     }
 }
 
-/// About how many sources a list has, from its bytes alone: feeds where it names any, else lines.
+/// Estimated number of sources in a list: feeds where it names any, else lines.
 pub(super) fn about(bytes: &[u8]) -> u64 {
     let feeds = memchr::memmem::find_iter(bytes, b"xmlUrl").count();
     if feeds > 0 {
@@ -134,12 +137,12 @@ pub(super) fn about(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64 + u64::from(!ended)
 }
 
-/// Reads a list, and hands each source on until nobody wants another.
+/// Reads a list, and hands on each source until `give` returns false.
 pub(super) fn read(
     bytes: &[u8],
     content_type: &[u8],
     format: Option<Format>,
-    give: impl FnMut(Given) -> bool,
+    give: impl FnMut(ListLine) -> bool,
 ) -> Result<(), ServiceError> {
     let text = decode(bytes, content_type);
     let format = format.unwrap_or(match text.trim_start().chars().next() {
@@ -151,7 +154,7 @@ pub(super) fn read(
             let outlines = opml::outlines(&text).map_err(|not| {
                 ServiceError::invalid("file", format!("{not}; lists are OPML, or a JSON object a line"))
             })?;
-            outlines.map(Given::from).all(give);
+            outlines.map(ListLine::from).all(give);
         }
         Format::Json => {
             let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
@@ -161,8 +164,8 @@ pub(super) fn read(
     Ok(())
 }
 
-fn of_line(line: u64, text: &str) -> Given {
-    let bad = |why: &str| Given { line, url: None, collection: None, fields: Err(why.to_owned()) };
+fn of_line(line: u64, text: &str) -> ListLine {
+    let bad = |why: &str| ListLine { line, url: None, collection: None, fields: Err(why.to_owned()) };
     if text.len() > LINE_BYTES {
         return bad(&format!("the line is longer than {LINE_BYTES} bytes"));
     }
@@ -176,17 +179,17 @@ fn of_line(line: u64, text: &str) -> Given {
     let collection = match fields.remove("collection") {
         Some(Value::String(name)) => Some(name),
         None | Some(Value::Null) => None,
-        Some(_) => return Given { url, ..bad("collection: it is a collection's name") },
+        Some(_) => return ListLine { url, ..bad("collection: it is a collection's name") },
     };
-    // A list that says both was written elsewhere, where ids mean other collections.
+    // Ids of a list that has names were written by another instance, where they mean other collections.
     if collection.is_some() {
         fields.remove("collection_id");
     }
-    Given { line, url, collection, fields: Ok(fields) }
+    ListLine { line, url, collection, fields: Ok(fields) }
 }
 
 impl By<'_> {
-    /// All sources, or those of one collection, as a list that can be imported.
+    /// All sources, or those of one collection, as a list to import.
     pub async fn export(&self, format: Format, collection_id: Option<i64>) -> Result<String, ServiceError> {
         self.actor.must(Scope::Read)?;
         let mut collections = self.visible_collections().await?;
@@ -234,37 +237,22 @@ fn outline(source: &Source, collection: &Collection) -> Outline {
     }
 }
 
-/// All that a person says of a source, but what is usual. Credentials stay where they are.
+/// Every field that is not secret and not at its default, and the state that a person or a policy put the source into.
 fn object(source: &Source, collection: &Collection) -> Value {
-    let settings = &source.settings;
-    let interval = match settings.interval {
-        Interval::Default => Value::Null,
-        Interval::Minutes(minutes) => minutes.into(),
-        Interval::Auto => "auto".into(),
-    };
-    let backfill = match settings.backfill {
-        Backfill::None => Value::Null,
-        other => other.name().into(),
-    };
-    let disabled = source.health.disabled.is_some();
-    let mut object = json!({
-        "url": settings.url,
-        "kind": settings.kind,
-        "collection": collection.name,
-        "name": settings.name,
-        "poll_interval_minutes": interval,
-        "poll_delay_seconds": settings.poll_delay.map(|delay| delay.as_millis() / 1000),
-        "article_selector": settings.article_selector,
-        "ignore_selector": settings.ignore_selector,
-        "full_content": settings.full_content.then_some(true),
-        "backfill": backfill,
-        "ignore_robots": settings.ignore_robots.then_some(true),
-        "policy": settings.policy,
-        "duplicates": settings.duplicates,
-        "enabled": disabled.then_some(false),
+    let defaults = SourceSettings::feed(0, String::new()).to_json();
+    let mut fields = source.settings.to_json();
+    // An import has a default of its own for `backfill`.
+    fields.retain(|name, value| {
+        matches!(name.as_str(), "kind" | "backfill") || defaults.get(name) != Some(value)
     });
-    if let Some(fields) = object.as_object_mut() {
-        fields.retain(|_, value| !value.is_null());
+    fields.remove("collection_id");
+    fields.insert("collection".to_owned(), collection.name.as_str().into());
+    if let Some(disabled) = &source.health.disabled {
+        fields.insert("enabled".to_owned(), false.into());
+        fields.extend(disabled.reason.as_deref().map(|reason| ("disabled_reason".to_owned(), reason.into())));
     }
-    object
+    if let Some(quarantine) = source.health.quarantine.as_ref().filter(|quarantine| quarantine.by_hand) {
+        fields.insert("manual_quarantine".to_owned(), quarantine.reason.as_str().into());
+    }
+    Value::Object(fields)
 }

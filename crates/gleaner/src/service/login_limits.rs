@@ -25,16 +25,23 @@ pub(super) enum Subject<'a> {
     NameFrom(&'a str, Option<IpAddr>),
     /// Those of a device that has logged in with this name before.
     Device(&'a str),
+    /// Those of somebody who is logged in as this user, and gives the password once more.
+    Account(i64),
+    /// Sign-ins from an address by an OpenID Connect provider, begun or ended.
+    #[cfg(feature = "oidc")]
+    Provider(Option<IpAddr>),
 }
 
 impl Subject<'_> {
     /// How many attempts a minute.
     const fn limit(&self) -> u32 {
         match self {
-            Self::NameFrom(..) => 5,
+            Self::NameFrom(..) | Self::Account(_) => 5,
             Self::Device(_) => 10,
             Self::Address(_) => 20,
             Self::Name(_) => 50,
+            #[cfg(feature = "oidc")]
+            Self::Provider(_) => 30,
         }
     }
 }
@@ -102,6 +109,8 @@ impl LoginLimits {
         let subject = match *subject {
             Subject::Address(address) => Subject::Address(network_of(address)),
             Subject::NameFrom(name, address) => Subject::NameFrom(name, address.map(network_of)),
+            #[cfg(feature = "oidc")]
+            Subject::Provider(address) => Subject::Provider(address.map(network_of)),
             other => other,
         };
         // Both are powers of two.

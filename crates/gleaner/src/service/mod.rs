@@ -15,10 +15,8 @@ mod edit;
 mod error;
 mod events;
 mod explain;
-mod extraction;
 mod feeds;
 mod fields;
-mod find;
 mod hand;
 mod health;
 mod history;
@@ -27,11 +25,12 @@ mod import;
 mod import_jobs;
 pub mod jwt;
 mod keys;
-mod links;
 mod lists;
 mod login_limits;
-mod look;
-mod offers;
+#[cfg(feature = "oidc")]
+mod oidc;
+mod oidc_accounts;
+mod open_callers;
 mod overview;
 mod pages;
 mod password;
@@ -39,14 +38,17 @@ mod people;
 mod policies;
 pub mod policy_words;
 mod polling;
+mod preview;
+mod proxy_sign_in;
 mod reading;
 mod recent_events;
 mod repeat;
 mod replay;
+mod sign_in_checks;
 mod sources;
+mod step_up;
 mod stream;
 mod synonyms;
-mod trial;
 mod visibility;
 mod webhooks;
 mod workers;
@@ -63,8 +65,8 @@ pub use crate::fetch::Credential;
 pub use crate::store::{
     Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, Host, HostOrder,
     IdempotencyState, NewArticle, NewAudit, NewEvent, PagePosition, PolicyFilter, Poll, PollPages, Post,
-    PostFilter, SortKey, SortOrder, SortPosition, Source, SourceFilter, SourceName, SourceOrder, StoreError,
-    Stream, Token, TokenKind, User, WaitingPage, Webhook, Worker,
+    PostFilter, SortKey, SortOrder, SortPosition, Source, SourceFilter, SourceName, SourceOrder,
+    SourceSettings, StoreError, Stream, Token, TokenKind, User, WaitingPage, Webhook, Worker,
 };
 pub use access::{Granted, LoggedIn, Login};
 pub use actor::{Actor, Scope};
@@ -75,7 +77,6 @@ pub use doctor::{Finding, State, examine};
 pub use error::{Checks, ServiceError, Wrong};
 pub use events::{EventQuery, EventStream, News, StreamPlace};
 pub use explain::{network_down, poll_in_words};
-pub use extraction::{Extraction, extract_html, extract_url};
 pub use feeds::{FeedContent, FeedItem, OutputFeed};
 pub use fields::SourceFields;
 pub use gleaner_core::backfill::Backfill;
@@ -85,26 +86,31 @@ pub use history::History;
 pub use import::{FIRST_POLLS_WITHIN, Imported, Line, ListOptions, MAX_LIST_BYTES};
 pub use import_jobs::{ImportJob, ListFrom};
 pub use keys::SERVICES;
-pub use links::{IndexLink, IndexLinks, links_at, links_of};
 pub use lists::Format;
-pub use look::{Look, Offer};
+#[cfg(feature = "oidc")]
+pub use oidc::{OidcAnswer, OidcEnd, OidcStart};
 pub use overview::Overview;
 pub use pages::Sheet;
 pub use people::CollectionChange;
 pub use policies::{HeldBy, PolicyInUse};
 pub use polling::{PollRequest, PolledNow};
+pub use preview::{
+    Candidate, Extraction, IndexLink, IndexLinks, Preview, PreviewEntry, extract_html, extract_url, links_at,
+    links_of, preview_url, unreachable_candidates,
+};
+pub use proxy_sign_in::ProxySession;
 pub use reading::{Found, Reading, SafeHtml, Shown, dated};
 pub use replay::{ReplayOf, ReplayPage, ReplayedSource, Tried};
-pub use sources::{Added, NewSource, SameUrl};
+pub use sources::{Added, SameUrl};
+pub use step_up::Proof;
 pub use stream::{Resent, StreamNow};
-pub use trial::{Trial, TrialEntry, TrialFeed, try_url};
 pub use webhooks::{NewWebhook, WebhookEdit};
 pub use workers::WorkerNow;
 
-use crate::clock::{Chance, Clock, SystemClock};
+use crate::clock::{Clock, RandomSource, SystemClock};
 use crate::config::{Config, StoreUrl};
 use crate::engine::{Context, Engine, Outbox, Poller, Readers};
-use crate::fetch::{Fetcher, Outside};
+use crate::fetch::{Fetcher, NetworkOverrides};
 use crate::metrics::Metrics;
 use crate::store::{self, Options, Store};
 use crate::vault::Vault;
@@ -118,10 +124,13 @@ pub struct Service {
     store: Arc<dyn Store>,
     config: Config,
     clock: Arc<dyn Clock>,
-    chance: Chance,
-    outside: Outside,
+    random: RandomSource,
+    network_overrides: NetworkOverrides,
     vault: Vault,
     gate: Gate,
+    proxy_sessions: proxy_sign_in::ProxySessions,
+    #[cfg(feature = "oidc")]
+    oidc: oidc::Provider,
     /// Polls by hand; made when it is first needed.
     poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
@@ -133,6 +142,7 @@ pub struct Service {
     outbox: Outbox,
     /// How many more streams of events may be open.
     streams: Arc<Semaphore>,
+    open_callers: open_callers::OpenCallers,
     recent_events: recent_events::RecentEvents,
     ready: health::LatestReadiness,
     /// Says that something is to be sent to a webhook.
@@ -162,15 +172,15 @@ impl Deref for By<'_> {
 impl Service {
     /// Opens the database that config names.
     pub async fn open(config: Config) -> Result<Self, ServiceError> {
-        Self::open_in(config, Outside::default(), Arc::new(SystemClock), Chance::new()).await
+        Self::open_in(config, NetworkOverrides::default(), Arc::new(SystemClock), RandomSource::new()).await
     }
 
     /// The same in a world of its own: with other names, by another clock and other dice.
     pub async fn open_in(
         config: Config,
-        outside: Outside,
+        network_overrides: NetworkOverrides,
         clock: Arc<dyn Clock>,
-        chance: Chance,
+        random: RandomSource,
     ) -> Result<Self, ServiceError> {
         let url = match &config.store.url {
             StoreUrl::Sqlite(path) => format!("sqlite:{}", path.display()),
@@ -182,12 +192,12 @@ impl Service {
         let max_connections = config.store.max_connections;
         let options = Options { max_connections, time_limit, ..Options::new(url) };
         let store = store::open(&options).await?;
-        Ok(Self { outside, ..Self::new(store, config, clock, chance) })
+        Ok(Self { network_overrides, ..Self::new(store, config, clock, random) })
     }
 
     /// Over a store that is open already, by another clock and other dice.
-    pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, chance: Chance) -> Self {
-        let vault = Vault::of(&config.store);
+    pub fn new(store: Arc<dyn Store>, config: Config, clock: Arc<dyn Clock>, random: RandomSource) -> Self {
+        let vault = Vault::for_store(&config.store);
         let outbox = Outbox::new(Arc::clone(&store), Arc::clone(&clock));
         let streams = config.api.max_streams as usize;
         Self {
@@ -195,10 +205,13 @@ impl Service {
             store,
             config,
             clock,
-            chance,
-            outside: Outside::default(),
+            random,
+            network_overrides: NetworkOverrides::default(),
             vault,
             gate: Gate::default(),
+            proxy_sessions: proxy_sign_in::ProxySessions::default(),
+            #[cfg(feature = "oidc")]
+            oidc: oidc::Provider::default(),
             metrics: Arc::default(),
             counted: Counted::default(),
             held: health::Kept::default(),
@@ -208,6 +221,7 @@ impl Service {
             poller: OnceLock::new(),
             outbox,
             streams: Arc::new(Semaphore::new(streams)),
+            open_callers: open_callers::OpenCallers::default(),
             recent_events: recent_events::RecentEvents::default(),
             ready: health::LatestReadiness::default(),
             send: Arc::default(),
@@ -268,7 +282,7 @@ impl Service {
     }
 
     fn fetcher(&self) -> Result<Fetcher, ServiceError> {
-        Ok(Fetcher::new(&self.config.fetch, &self.outside)?)
+        Ok(Fetcher::new(&self.config.fetch, &self.network_overrides)?)
     }
 
     fn context(&self) -> Result<Context, ServiceError> {
@@ -277,7 +291,7 @@ impl Service {
             fetcher: self.fetcher()?,
             config: self.config.clone(),
             clock: Arc::clone(&self.clock),
-            chance: Chance::new(),
+            random: RandomSource::new(),
             readers: Readers::default(),
             metrics: Arc::clone(&self.metrics),
             committed: self.outbox.committed(),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::access::checked_name;
 use super::audit::{Target, differences};
+use super::step_up::SensitiveAction;
 use super::{By, Checks, Scope, ServiceError};
 use crate::store::{Collection, CollectionEdit, User};
 
@@ -29,24 +30,25 @@ impl By<'_> {
     /// Adds a user without a password; a login link lets them set one.
     pub async fn create_user(&self, name: &str, is_admin: bool) -> Result<User, ServiceError> {
         self.actor.must_manage()?;
+        self.must_prove(SensitiveAction::AddUser).await?;
         let name = checked_name("name", name)?;
-        self.store.create_user(&name, is_admin, self.clock.now()).await?;
-        let user = self.store.user_named(&name).await?;
-        self.audit("user.create", Target::user(&user), Some(json!({ "is_admin": is_admin }))).await;
-        Ok(user)
+        let target = Target::new("user", None, &name);
+        let store = self.audited("user.create", target, Some(json!({ "is_admin": is_admin })));
+        store.create_user(&name, is_admin, self.clock.now()).await?;
+        Ok(self.store.user_named(&name).await?)
     }
 
     /// Makes a user an admin, or no admin; one admin stays.
     pub async fn set_admin(&self, name: &str, is_admin: bool) -> Result<(), ServiceError> {
         self.actor.must_manage()?;
+        self.must_prove(SensitiveAction::ChangeAdmin).await?;
         let user = self.store.user_named(name).await?;
         if !is_admin {
             self.not_the_last_admin(&user).await?;
         }
-        self.store.set_admin(user.id, is_admin).await?;
-        self.gate.forget_all();
         let changes = json!({ "is_admin": [user.is_admin, is_admin] });
-        self.audit("user.update", Target::user(&user), Some(changes)).await;
+        self.audited("user.update", Target::user(&user), Some(changes)).set_admin(user.id, is_admin).await?;
+        self.forget_callers();
         Ok(())
     }
 
@@ -62,11 +64,11 @@ impl By<'_> {
     /// Deletes a user who owns nothing and is not the last admin.
     pub async fn delete_user(&self, name: &str) -> Result<(), ServiceError> {
         self.actor.must_manage()?;
+        self.must_prove(SensitiveAction::DeleteUser).await?;
         let user = self.store.user_named(name).await?;
         self.not_the_last_admin(&user).await?;
-        self.store.delete_user(user.id).await?;
-        self.gate.forget_all();
-        self.audit("user.delete", Target::user(&user), None).await;
+        self.audited("user.delete", Target::user(&user), None).delete_user(user.id).await?;
+        self.forget_callers();
         Ok(())
     }
 
@@ -92,10 +94,10 @@ impl By<'_> {
         self.actor.must(Scope::Write)?;
         self.actor.must_be_unlimited()?;
         let new = CollectionEdit { name: checked_name("name", name)?, owner_id: self.actor.user_id, private };
-        let id = self.store.add_collection(&new, self.clock.now()).await?;
+        let target = Target::new("collection", None, &new.name);
+        let store = self.audited("collection.create", target, Some(json!({ "private": private })));
+        let id = store.add_collection(&new, self.clock.now()).await?;
         self.any_private.forget();
-        let target = Target::new("collection", Some(id), &new.name);
-        self.audit("collection.create", target, Some(json!({ "private": private }))).await;
         self.collection(id).await
     }
 
@@ -129,12 +131,13 @@ impl By<'_> {
             owner_id: owner_id.unwrap_or_default(),
             private: change.private.unwrap_or(was.private),
         };
-        self.store.edit_collection(id, &edit).await?;
-        self.any_private.forget();
-        let CollectionEdit { name, owner_id, private } = edit;
+        let CollectionEdit { name, owner_id, private } = edit.clone();
         let now = Collection { name, owner_id, private, ..was.clone() };
         let changes = differences(&about(&was), &about(&now));
-        self.audit("collection.update", Target::collection(&was), Some(changes.into())).await;
+        let store = self.audited("collection.update", Target::collection(&was), Some(changes.into()));
+        store.edit_collection(id, &edit).await?;
+        self.any_private.forget();
+        self.open_callers.check_now();
         Ok(now)
     }
 
@@ -142,9 +145,11 @@ impl By<'_> {
     pub async fn delete_collection(&self, id: i64) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
         let collection = self.managed_collection(id).await?;
-        self.store.delete_collection(id).await?;
+        self.must_prove(SensitiveAction::DeleteCollection).await?;
+        let target = Target::collection(&collection);
+        let store = self.audited("collection.delete", target, Some(about(&collection)));
+        store.delete_collection(id).await?;
         self.any_private.forget();
-        self.audit("collection.delete", Target::collection(&collection), Some(about(&collection))).await;
         Ok(())
     }
 }

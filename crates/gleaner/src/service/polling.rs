@@ -142,7 +142,7 @@ impl By<'_> {
             return Ok(PolledNow::Running { id: poll_id(lease) });
         }
         let lost = |why: String| ServiceError::conflict("poll_discarded", why);
-        match task.await {
+        match self.while_let_in(task).await? {
             Ok(Ok(true)) => self
                 .latest(id)
                 .await?
@@ -173,7 +173,8 @@ impl By<'_> {
             }
         };
         let patience = self.config.fetch.timeout.as_millis() + PATIENCE.as_millis();
-        match tokio::time::timeout(Duration::from_millis(patience), waiting).await {
+        let waiting = tokio::time::timeout(Duration::from_millis(patience), waiting);
+        match self.while_let_in(waiting).await? {
             Ok(ended) => ended,
             Err(_) => Ok(PolledNow::Running { id: poll_id(lease) }),
         }

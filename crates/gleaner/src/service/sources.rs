@@ -1,77 +1,15 @@
 //! Adding, reading, listing and deleting sources. Edits are in `edit.rs`.
 
-use gleaner_core::backfill::Backfill;
+use gleaner_core::health::{Health, by_hand};
 use gleaner_core::link;
 use gleaner_core::schedule::first_poll;
-use gleaner_core::source::{Duplicates, Interval, Kind};
-use gleaner_core::time::Span;
-
+use gleaner_core::time::Time;
 use serde_json::json;
 
 use super::audit::Target;
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
-use crate::store::{self, Collection, Created, Source, SourceFilter, SourceSettings, StoreError};
-
-/// A source as a person asks for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewSource {
-    /// What is to be polled.
-    pub url: String,
-    /// What it is.
-    pub kind: Kind,
-    /// What people call it.
-    pub name: Option<String>,
-    /// The collection by its name; none: the default one.
-    pub collection: Option<String>,
-    /// How often it is polled.
-    pub interval: Interval,
-    /// The pause after it.
-    pub poll_delay: Option<Span>,
-    /// Which links of a watchlist are followed.
-    pub article_selector: Option<String>,
-    /// What of a website always changes and is left out.
-    pub ignore_selector: Option<String>,
-    /// Whether each new entry's page is fetched.
-    pub full_content: bool,
-    /// Whether robots.txt is not asked.
-    pub ignore_robots: bool,
-    /// Its own policy.
-    pub policy: Option<String>,
-    /// Which of its entries are duplicates; none: as config says.
-    pub duplicates: Option<Duplicates>,
-    /// Existing entries that the first poll stores.
-    pub backfill: Backfill,
-    /// Polled at once, as a person who adds one expects; else at a random point within its first interval.
-    pub at_once: bool,
-}
-
-impl NewSource {
-    /// A feed that a person adds by hand.
-    pub fn feed(url: impl Into<String>) -> Self {
-        Self::new(Kind::Feed, url)
-    }
-
-    /// A source of this kind that a person adds by hand.
-    pub fn new(kind: Kind, url: impl Into<String>) -> Self {
-        Self {
-            url: url.into(),
-            kind,
-            name: None,
-            collection: None,
-            interval: Interval::Default,
-            poll_delay: None,
-            article_selector: None,
-            ignore_selector: None,
-            full_content: false,
-            ignore_robots: false,
-            policy: None,
-            duplicates: None,
-            backfill: Backfill::All,
-            at_once: true,
-        }
-    }
-}
+use crate::store::{self, Created, Source, SourceFilter, SourceSettings, StoreError};
 
 /// What became of a source to be added.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,27 +51,19 @@ impl By<'_> {
         Ok(found.into_iter().filter_map(named).collect())
     }
 
-    /// Adds a source as it is given; one whose URL the collection has already stays as it is.
-    pub async fn add(&self, new: &NewSource) -> Result<Added, ServiceError> {
-        let collections = self.visible_collections().await?;
-        let collection_id = collection_id(&collections, new.collection.as_deref().unwrap_or("default"))?;
-        let fields = SourceFields {
-            url: Some(new.url.clone()),
-            kind: Some(new.kind),
-            name: Some(new.name.clone()),
-            collection_id: Some(collection_id),
-            interval: Some(new.interval),
-            poll_delay: Some(new.poll_delay),
-            article_selector: Some(new.article_selector.clone()),
-            ignore_selector: Some(new.ignore_selector.clone()),
-            full_content: Some(new.full_content),
-            backfill: Some(new.backfill),
-            ignore_robots: Some(new.ignore_robots),
-            policy: Some(new.policy.clone()),
-            duplicates: Some(new.duplicates),
-            ..SourceFields::default()
-        };
-        let (settings, created) = self.store_new(&fields, Checks::default(), new.at_once).await?;
+    /// Adds a source with these settings, polled at once. One whose URL the collection already has stays as it is.
+    pub async fn add(&self, settings: &SourceSettings) -> Result<Added, ServiceError> {
+        self.add_polled(settings, true).await
+    }
+
+    /// Adds a source with these settings, polled at a random time within its first interval.
+    pub async fn add_spread(&self, settings: &SourceSettings) -> Result<Added, ServiceError> {
+        self.add_polled(settings, false).await
+    }
+
+    async fn add_polled(&self, settings: &SourceSettings, at_once: bool) -> Result<Added, ServiceError> {
+        let fields = SourceFields::of_settings(settings);
+        let (settings, created) = self.store_new(&fields, Checks::default(), at_once).await?;
         let is_new = matches!(created, Created::New(_));
         Ok(Added { id: created.id(), is_new, url: settings.url, note: None })
     }
@@ -164,17 +94,12 @@ impl By<'_> {
             checks.wrong("collection_id", "there is no collection; make one first");
         }
         let nothing = SourceSettings::feed(usual.map_or(0, |one| one.id), String::new());
-        let settings = self.lay(fields, &nothing, &collections, &mut checks)?;
+        let settings = self.apply_fields(fields, &nothing, &collections, &mut checks)?;
         checks.done()?;
         let now = self.clock.now();
         let interval = settings.interval.resolve(self.config.source.poll_interval);
-        let source = store::NewSource {
-            canonical_url: link::canonical(&settings.url),
-            host: host_key(&self.config, settings.kind, &settings.url),
-            next_poll_at: if at_once { now } else { first_poll(now, interval, self.chance.jitter()).at },
-            enabled: fields.enabled.unwrap_or(true),
-            settings: settings.clone(),
-        };
+        let first = if at_once { now } else { first_poll(now, interval, self.random.jitter()).at };
+        let source = self.new_source(settings.clone(), fields, first);
         let created = self.store.create_sources(&[source], now).await?;
         let created = created.first().copied().unwrap_or(Created::Exists(0));
         if let Created::New(id) = created {
@@ -184,16 +109,39 @@ impl By<'_> {
         Ok((settings, created))
     }
 
-    /// Lists sources, by id.
-    pub async fn list(
+    /// A source to be stored, first polled then unless its fields say that it is disabled or quarantined.
+    pub(super) fn new_source(
+        &self,
+        settings: SourceSettings,
+        fields: &SourceFields,
+        first: Time,
+    ) -> store::NewSource {
+        let mut health = Health::new();
+        if let Some(Some(reason)) = &fields.manual_quarantine {
+            health = health.set_aside_by_hand(reason, self.clock.now());
+        }
+        if fields.enabled == Some(false) {
+            health = health.disabled_by_hand(fields.disabled_reason.clone().flatten());
+        }
+        let decision = by_hand(health, Vec::new(), first);
+        store::NewSource {
+            canonical_url: link::canonical(&settings.url),
+            host: host_key(&self.config, settings.kind, &settings.url),
+            health: decision.health,
+            next_poll_at: decision.next.map(|next| next.at),
+            settings,
+        }
+    }
+
+    /// Sources after an id, by id.
+    pub async fn sources(
         &self,
         filter: &SourceFilter,
         after: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Source>, ServiceError> {
         self.actor.must(Scope::Read)?;
-        let filter = self.visible(filter).await?;
-        Ok(self.store.sources(&filter, after, limit).await?)
+        Ok(self.store.sources(&self.visible(filter).await?, after, limit).await?)
     }
 
     /// How many sources a filter finds, counted up to that many.
@@ -218,12 +166,4 @@ impl By<'_> {
         self.audit("source.delete", Target::source(id, &settings.url), Some(about)).await;
         Ok(())
     }
-}
-
-fn collection_id(collections: &[Collection], name: &str) -> Result<i64, ServiceError> {
-    let found = collections.iter().find(|collection| collection.name == name);
-    found.map(|collection| collection.id).ok_or_else(|| {
-        let names = collections.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
-        ServiceError::invalid("collection", format!("there is no collection '{name}'; there are {names}"))
-    })
 }

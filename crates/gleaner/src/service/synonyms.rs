@@ -1,4 +1,4 @@
-//! Names that other pollers give to the fields of a source, and gleaner's own.
+//! Names of source fields in other pollers, and gleaner's own.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ const SYNONYMS: [(&str, &str); 10] = [
     ("last_error_kind", "last_error_type"),
 ];
 
-/// What gleaner calls a field: camel case and other systems' names are understood.
+/// Gleaner's name of a field; camel case and names of other systems are understood.
 pub(super) fn field_name(given: &str) -> Cow<'_, str> {
     let snake = snake_case(given);
     match SYNONYMS.iter().find(|(other, _)| *other == snake) {
@@ -29,7 +29,7 @@ pub(super) fn field_name(given: &str) -> Cow<'_, str> {
     }
 }
 
-/// Fields by gleaner's own names. Where one is given twice, its own name wins and the other stays as it is, to be refused.
+/// Fields by gleaner's own names. If one is given twice, the own name wins and the other stays as it is, to be refused.
 pub(super) fn with_own_names(object: Map<String, Value>) -> Map<String, Value> {
     let own: Vec<String> = object.keys().map(|name| field_name(name).into_owned()).collect();
     let mut renamed = Map::with_capacity(object.len());

@@ -9,10 +9,11 @@ use url::Url;
 use super::access::checked_name;
 use super::audit::{Target, differences};
 use super::events::kinds;
+use super::step_up::SensitiveAction;
 use super::{By, Checks, Scope, Service, ServiceError};
 use crate::config::secret::Secret;
 use crate::engine::{Sender, seal_webhook_secret};
-use crate::fetch::guard::{self, Allow};
+use crate::fetch::guard::{self, AllowedNetworks};
 use crate::hex;
 use crate::log;
 use crate::store::{Delivery, DeliveryStatus, Progress, Webhook};
@@ -56,7 +57,7 @@ impl Service {
     pub fn sender(&self, owner: &str) -> Result<Sender, ServiceError> {
         let fetcher = self.fetcher()?;
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        let vault = Vault::of(&self.config.store);
+        let vault = Vault::for_store(&self.config.store);
         Ok(Sender::new(store, fetcher, vault, clock, self.config.fetch.timeout, owner))
     }
 
@@ -67,7 +68,7 @@ impl Service {
 
     fn target(&self, text: &str) -> Result<Url, ServiceError> {
         let url = link::source_url(text)?;
-        let allow = Allow::new(self.config.fetch.allow_private_networks.clone());
+        let allow = AllowedNetworks::new(self.config.fetch.allow_private_networks.clone());
         guard::check_url(&url, &allow).map_err(|refused| {
             let message = format!(
                 "nothing can be sent to {url}: {refused}; fetch.allow_private_networks opens networks"
@@ -121,16 +122,17 @@ impl By<'_> {
             created_at: now,
             updated_at: now,
         };
-        let id = self.store.create_webhook(&webhook).await?;
-        let webhook = Webhook { id, ..webhook };
-        self.audit("webhook.create", Target::webhook(&webhook), Some(about(&webhook))).await;
-        Ok((webhook, secret))
+        let target = Target::new("webhook", None, &webhook.name);
+        let store = self.audited("webhook.create", target, Some(about(&webhook)));
+        let id = store.create_webhook(&webhook).await?;
+        Ok((Webhook { id, ..webhook }, secret))
     }
 
     /// Changes a webhook. One that is enabled again hears of what happens from then on.
     pub async fn edit_webhook(&self, id: i64, edit: &WebhookEdit) -> Result<Webhook, ServiceError> {
         self.actor.must(Scope::Write)?;
         let was = self.webhook(id).await?;
+        self.must_prove_for(&was).await?;
         let mut checks = Checks::default();
         let mut webhook = was.clone();
         if let Some(name) = &edit.name {
@@ -152,10 +154,10 @@ impl By<'_> {
             // What the old target did is not held against the new one.
             webhook.progress = Progress { last_seq: was.progress.last_seq, ..Progress::default() };
         }
-        self.store.edit_webhook(&webhook, woken || moved).await?;
-        self.send.notify_one();
         let changes = differences(&about(&was), &about(&webhook));
-        self.audit("webhook.update", Target::webhook(&was), Some(changes.into())).await;
+        let store = self.audited("webhook.update", Target::webhook(&was), Some(changes.into()));
+        store.edit_webhook(&webhook, woken || moved).await?;
+        self.send.notify_one();
         self.webhook(id).await
     }
 
@@ -169,9 +171,16 @@ impl By<'_> {
     pub async fn delete_webhook(&self, id: i64) -> Result<(), ServiceError> {
         self.actor.must(Scope::Write)?;
         let webhook = self.webhook(id).await?;
-        self.store.delete_webhook(id).await?;
-        self.audit("webhook.delete", Target::webhook(&webhook), None).await;
+        self.must_prove_for(&webhook).await?;
+        self.audited("webhook.delete", Target::webhook(&webhook), None).delete_webhook(id).await?;
         Ok(())
+    }
+
+    async fn must_prove_for(&self, webhook: &Webhook) -> Result<(), ServiceError> {
+        if webhook.owner_id == self.actor.user_id {
+            return Ok(());
+        }
+        self.must_prove(SensitiveAction::ChangeWebhookOfOthers).await
     }
 
     /// Sends a test to a webhook, enabled or not, and waits for what becomes of it.
@@ -245,7 +254,7 @@ impl By<'_> {
 fn about(webhook: &Webhook) -> Value {
     json!({
         "name": webhook.name,
-        "url": log::Shown(&webhook.url).to_string(),
+        "url": log::Redacted(&webhook.url).to_string(),
         "events": webhook.events,
         "enabled": webhook.enabled,
     })

@@ -40,7 +40,7 @@ impl Service {
             if let Err(error) = self.beat(role, &mut lately).await {
                 tracing::warn!(%error, "this process could not tell the others how it is; trying again");
             }
-            let pause = self.clock.real(self.clock.meanwhile(BEAT));
+            let pause = self.clock.real_duration(self.clock.span_of_real(BEAT));
             tokio::select! {
                 () = &mut stop => break,
                 () = tokio::time::sleep(pause) => {}
@@ -53,7 +53,7 @@ impl Service {
 
     async fn beat(&self, role: Role, lately: &mut Lately) -> Result<(), ServiceError> {
         let now = self.clock.now();
-        let forget = now - self.clock.meanwhile(FORGOTTEN);
+        let forget = now - self.clock.span_of_real(FORGOTTEN);
         self.store.beat(&lately.worker(self, role, now), forget).await?;
         if !role.polls() {
             // Who has no worker of its own knows of the network what the workers know.
@@ -69,7 +69,7 @@ impl Service {
     }
 
     fn seen(&self, worker: Worker) -> WorkerNow {
-        let silent = self.clock.now().since(worker.seen_at) > self.clock.meanwhile(SILENT);
+        let silent = self.clock.now().since(worker.seen_at) > self.clock.span_of_real(SILENT);
         WorkerNow { worker, silent }
     }
 }

@@ -1,17 +1,17 @@
-//! What a run comes to: how late posts are, how many are missed, what is asked for nothing, what is lost.
+//! The measurements of a run: delays, missed posts, wasted requests, lost sources.
 
 use std::fmt::Write as _;
 
-use super::world::{DAY, HOUR, Label, MINUTE, Manner, NEVER, Source, WINDOW, World};
+use super::world::{DAY, FailurePattern, HOUR, MINUTE, NEVER, RequestLimit, Source, WINDOW, World};
 
-/// A missed post counts as so late where all are taken together.
+/// The delay that a missed post counts as in means.
 const MISSED: i64 = 7 * DAY;
 
-/// The figures of one run, or the mean of several.
+/// The measurements of one run, or the mean of several.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measures(pub [f64; COLUMNS.len()]);
 
-/// A figure's name for programs, its heading for people, and how many decimals they want.
+/// JSON name, table heading, and number of decimals of each measurement.
 pub const COLUMNS: [(&str, &str, usize); 19] = [
     ("requests_per_source_day", "req/src/day", 1),
     ("early_per_hinted_day", "early", 1),
@@ -27,14 +27,14 @@ pub const COLUMNS: [(&str, &str, usize); 19] = [
     ("recovery_h", "recov h", 1),
     ("recovery_p95_h", "p95 h", 1),
     ("after_window_h", "window h", 2),
-    ("after_own_outage_h", "own h", 2),
+    ("after_local_outage_h", "local h", 2),
     ("lost", "lost", 0),
-    ("false_aside_source_days", "false aside", 0),
-    ("dead_known_pct", "known %", 0),
-    ("dead_known_after_days", "after d", 1),
+    ("false_quarantine_source_days", "false quar.", 0),
+    ("dead_quarantined_pct", "dead quar. %", 0),
+    ("dead_quarantined_after_days", "after days", 1),
 ];
 
-/// One source's part.
+/// The counts of one source.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SourceTally {
     posts: u64,
@@ -42,16 +42,16 @@ pub(super) struct SourceTally {
     delay: i64,
 }
 
-/// What is counted while a run lasts.
+/// The counts of a run.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) polls: u64,
     pub(super) early: u64,
     pub(super) wasted: u64,
-    pub(super) provoked: u64,
+    pub(super) refused: u64,
     pub(super) lost: u64,
-    pub(super) false_aside: i64,
-    pub(super) known: Vec<i64>,
+    pub(super) false_quarantine: i64,
+    pub(super) dead_quarantined: Vec<i64>,
     delays: Vec<f32>,
     no_hints: (i64, u64),
     late: i64,
@@ -66,20 +66,20 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn new(world: &World) -> Self {
         let over = |ends: Vec<i64>| ends.into_iter().filter(|end| *end < world.end - DAY).collect();
-        let ends = world.sources.iter().map(|source| match source.label.recovers() {
-            Some(2) => over(world.own.iter().map(|(_, end)| *end).collect()),
+        let ends = world.sources.iter().map(|source| match source.failure_pattern.recovery_index() {
+            Some(2) => over(world.local_outages.iter().map(|(_, end)| *end).collect()),
             Some(_) => over(source.down.iter().map(|outage| outage.end).collect()),
             None => Vec::new(),
         });
         Self { ends: ends.collect(), ..Self::default() }
     }
 
-    /// The next end of an outage after which a success is waited for.
+    /// The end of the nth outage of a source after which a recovery is measured.
     pub(super) fn end(&self, source: usize, place: usize) -> Option<i64> {
         self.ends[source].get(place).copied()
     }
 
-    /// A post was stored.
+    /// Counts a stored post.
     pub(super) fn stored(
         &mut self,
         world: &World,
@@ -93,7 +93,7 @@ impl Tally {
         self.post(source, one, (!pushed_out).then_some(now - available));
     }
 
-    /// What a run leaves unfetched.
+    /// Counts the posts of a source that were not fetched by the end of the run.
     pub(super) fn left(
         &mut self,
         world: &World,
@@ -131,9 +131,9 @@ impl Tally {
         }
     }
 
-    /// A success came so long after an outage.
-    pub(super) fn recovered(&mut self, label: Label, after: i64) {
-        if let Some(which) = label.recovers() {
+    /// Records the time from the end of an outage to the next success.
+    pub(super) fn recovered(&mut self, failure_pattern: FailurePattern, after: i64) {
+        if let Some(which) = failure_pattern.recovery_index() {
             self.recovery[which].push(after as f32 / HOUR as f32);
         }
     }
@@ -144,13 +144,16 @@ impl Tally {
         let hinted = world.sources.iter().filter(|source| source.hint() > 0).count() as f64;
         let dead: Vec<i64> = world.sources.iter().map(|s| s.dead_at).filter(|at| *at < NEVER).collect();
         let dead_months = dead.iter().map(|at| world.end - at).sum::<i64>() as f64 / (30 * DAY) as f64;
-        let limiting =
-            world.hosts.iter().filter(|host| matches!(host.manner, Manner::Limit(..))).count() as f64;
+        let limiting = world
+            .hosts
+            .iter()
+            .filter(|host| matches!(host.request_limit, RequestLimit::OnePerMinute(..)))
+            .count() as f64;
         let minutes = |ms: f64| ms / MINUTE as f64;
         let posts = self.posts.max(1) as f64;
         let (no_hints, count) = self.no_hints;
         let delay_p95 = quantile(&mut self.delays, 0.95);
-        let known: f64 = self.known.iter().map(|at| *at as f64 / DAY as f64).sum();
+        let dead_quarantined: f64 = self.dead_quarantined.iter().map(|at| *at as f64 / DAY as f64).sum();
         Measures([
             self.polls as f64 / sources / days,
             self.early as f64 / hinted.max(1.0) / days,
@@ -162,20 +165,20 @@ impl Tally {
             minutes(self.late as f64 + MISSED as f64 * self.missed as f64) / posts,
             minutes(self.per_source.iter().sum::<f64>()) / self.per_source.len().max(1) as f64,
             self.wasted as f64 / dead_months.max(1e-9),
-            self.provoked as f64 / limiting.max(1.0) / days,
+            self.refused as f64 / limiting.max(1.0) / days,
             mean(&self.recovery[0]),
             quantile(&mut self.recovery[0], 0.95),
             mean(&self.recovery[1]),
             mean(&self.recovery[2]),
             self.lost as f64,
-            self.false_aside as f64 / DAY as f64,
-            100.0 * self.known.len() as f64 / dead.len().max(1) as f64,
-            known / self.known.len().max(1) as f64,
+            self.false_quarantine as f64 / DAY as f64,
+            100.0 * self.dead_quarantined.len() as f64 / dead.len().max(1) as f64,
+            dead_quarantined / self.dead_quarantined.len().max(1) as f64,
         ])
     }
 }
 
-/// When a post could first have been fetched by us; none where it is not measured, or never could have been.
+/// When a post could first have been fetched; `None` if it is not measured or was never available.
 fn measured(world: &World, source: &Source, post: usize) -> Option<i64> {
     let published = *source.posts.get(post)?;
     if published < DAY || published >= world.end - DAY {
@@ -187,8 +190,8 @@ fn measured(world: &World, source: &Source, post: usize) -> Option<i64> {
         outage.filter(|outage| at < outage.end).map_or(at, |outage| outage.end)
     };
     let out_of_own = |at: i64| {
-        let place = world.own.partition_point(|(start, _)| *start <= at);
-        let own = place.checked_sub(1).map(|place| world.own[place].1);
+        let place = world.local_outages.partition_point(|(start, _)| *start <= at);
+        let own = place.checked_sub(1).map(|place| world.local_outages[place].1);
         own.filter(|end| at < *end).unwrap_or(at)
     };
     let available = out_of_outage(out_of_own(out_of_outage(published)));
@@ -219,13 +222,13 @@ impl Measures {
         mean
     }
 
-    /// A figure by its name for programs.
+    /// A measurement by its JSON name.
     pub fn get(&self, name: &str) -> Option<f64> {
         COLUMNS.iter().position(|column| column.0 == name).map(|place| self.0[place])
     }
 }
 
-/// A table in Markdown, for people.
+/// Renders a Markdown table.
 pub fn table(rows: &[(String, Measures)]) -> String {
     let name_width = rows.iter().map(|row| row.0.len()).max().unwrap_or(0).max(6);
     let mut text = format!("| {:name_width$} |", "policy");

@@ -1,12 +1,13 @@
-//! Half a year of thousands of sources in seconds: gleaner's decisions in a world with ground truth.
+//! Simulates half a year of thousands of sources in seconds: gleaner's decisions in a world where the truth is
+//! known.
 //!
-//! `world` draws it from a seed, `truth` answers polls and measures, `run` drives the decision code of
-//! `gleaner-core` through it. Absent on purpose: databases, HTTP and the clock; nothing of this touches the world
-//! outside. The rules of other readers run in the same world, from `bench/rivals`.
+//! `world` generates the world from a seed, `responses` answers polls and measures, `run` drives the decision code
+//! of gleaner-core. There is no database, network or clock. The rules of other feed readers run in the same world,
+//! in `bench/rivals`.
 
 pub mod measure;
+pub mod responses;
 pub mod run;
-pub mod truth;
 pub mod world;
 
 #[cfg(test)]
@@ -17,7 +18,7 @@ mod tests {
 
     use super::measure::Measures;
     use super::run::{Setup, run};
-    use super::world::{Label, Manner, World};
+    use super::world::{FailurePattern, RequestLimit, World};
 
     fn setup(policy: &str, rules: Judgement, auto: bool) -> Setup {
         let policy = Policy { judged: true, ..Policy::builtin(policy, Knobs::default()).unwrap() };
@@ -29,12 +30,13 @@ mod tests {
     }
 
     #[test]
-    fn without_troubles_posts_wait_half_an_interval() {
+    fn without_failures_posts_wait_half_an_interval() {
         let mut world = World::build(5, 200, 30);
-        world.own.clear();
-        world.hosts.iter_mut().for_each(|host| host.manner = Manner::Plain);
+        world.local_outages.clear();
+        world.hosts.iter_mut().for_each(|host| host.request_limit = RequestLimit::None);
         for source in &mut world.sources {
-            (source.label, source.flaky, source.max_age, source.ttl) = (Label::Healthy, 0.0, 0, 0);
+            (source.failure_pattern, source.flaky, source.max_age, source.ttl) =
+                (FailurePattern::Healthy, 0.0, 0, 0);
             source.down.clear();
         }
         let (measures, notices) = run(&world, &setup("standard", Judgement::default(), false), 5);
@@ -56,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn judgement_loses_nothing_and_saves_those_that_give_up() {
+    fn judgement_never_loses_more() {
         let world = World::build(2, 600, 60);
         for policy in Policy::NAMES {
             let (plain, _) = run(&world, &setup(policy, Judgement::off(), false), 2);
@@ -69,7 +71,7 @@ mod tests {
         let (standard, notices) = run(&world, &setup("standard", Judgement::default(), false), 2);
         assert_eq!(figure(&standard, "lost"), 0.0);
         assert!(figure(&standard, "after_window_h") <= 1.1, "{standard:?}");
-        assert!(figure(&standard, "after_own_outage_h") <= 0.5, "{standard:?}");
-        assert_eq!(notices["network.down, true"] as usize, world.own.len());
+        assert!(figure(&standard, "after_local_outage_h") <= 0.5, "{standard:?}");
+        assert_eq!(notices["network.down, true"] as usize, world.local_outages.len());
     }
 }

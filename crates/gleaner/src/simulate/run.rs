@@ -1,7 +1,8 @@
-//! gleaner's own decisions in that world: claims by host, [`judge`], and what it says done as the engine does it.
+//! Runs gleaner's decisions in a simulated world: claims by host, [`judge`], and its effects as the engine applies
+//! them.
 //!
-//! A host's sources are polled one after another, the longest due first; a host that is held or paced waits as a
-//! whole. Polls take no time. Every poll goes through the very code that runs.
+//! A host's sources are polled one after another, the longest overdue first; a host that is held or paced waits as
+//! a whole. Polls take no time. Every poll uses the same decision code as the engine.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,32 +19,31 @@ use gleaner_core::schedule::{Hints, Situation};
 use gleaner_core::time::{Jitter, Span, Time};
 
 use super::measure::Measures;
-use super::truth::{Answer, Truth};
+use super::responses::{Answer, Responses};
 use super::world::{DAY, HOUR, LONG_AGO, NEVER, WINDOW, World};
 
-/// What is run.
+/// The configuration of a run.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// The policy of all sources.
     pub policy: Policy,
-    /// What is known of whose fault it is.
+    /// The rules of judgement.
     pub rules: Judgement,
-    /// The interval of all sources, or under `auto` their mean.
+    /// The interval of all sources; with `auto`, their mean.
     pub interval: Span,
-    /// Whether intervals follow what sources publish.
+    /// Whether intervals adapt to what sources publish.
     pub auto: bool,
 }
 
-/// How often each thing was noticed, by its name.
+/// The number of notices by name.
 pub type Notices = std::collections::BTreeMap<&'static str, u64>;
 
-/// A redirect is followed for good after so long.
+/// After this time a permanent redirect changes the URL.
 const MOVES_AFTER: i64 = 2 * DAY;
-/// Stands among hosts for the worker's own next look.
+/// A pseudo host in the queue, for the worker's next network check.
 const WORKER: u32 = u32::MAX;
 
 struct Engine<'w, 's> {
-    truth: Truth<'w>,
+    responses: Responses<'w>,
     setup: &'s Setup,
     rng: Rng,
     sources: Vec<SourceState>,
@@ -51,7 +51,7 @@ struct Engine<'w, 's> {
     names: Vec<String>,
     queue: BinaryHeap<Reverse<(i64, u32)>>,
     guard: Guard,
-    /// Hosts with something due that wait for our own network.
+    /// Hosts with due sources that wait for a local network outage to end.
     parked: VecDeque<u32>,
     notices: Notices,
     budget: Budget,
@@ -62,7 +62,7 @@ struct Engine<'w, 's> {
 struct SourceState {
     health: Health,
     next: i64,
-    /// Under `auto`: what it publishes, as far as documents showed it.
+    /// With `auto`: the publishing rhythm, as far as documents showed it.
     habit: Habit,
     class: Option<usize>,
     shown: usize,
@@ -76,10 +76,9 @@ struct HostQueue {
     wake_at: i64,
 }
 
-/// Runs a setup through a world.
 pub fn run(world: &World, setup: &Setup, seed: u64) -> (Measures, Notices) {
     let mut engine = Engine {
-        truth: Truth::new(world, seed, Some(MOVES_AFTER)),
+        responses: Responses::new(world, seed, Some(MOVES_AFTER)),
         setup,
         rng: Rng::with_seed(seed.wrapping_mul(7919).wrapping_add(1)),
         sources: Vec::new(),
@@ -100,12 +99,12 @@ pub fn run(world: &World, setup: &Setup, seed: u64) -> (Measures, Notices) {
         }
         engine.wake(who, at);
     }
-    (engine.truth.measures(), engine.notices)
+    (engine.responses.measures(), engine.notices)
 }
 
 impl Engine<'_, '_> {
     fn start(&mut self) {
-        for (index, source) in self.truth.world.sources.iter().enumerate() {
+        for (index, source) in self.responses.world.sources.iter().enumerate() {
             let next = self.part_of(self.setup.interval);
             let (health, habit) = (Health::new(), Habit::default());
             self.sources.push(SourceState { health, next, habit, class: None, shown: 0 });
@@ -150,7 +149,7 @@ impl Engine<'_, '_> {
         }
     }
 
-    /// Polls what is due of a host, or one source of it.
+    /// Polls the due sources of a host, or only one.
     fn work(&mut self, host: u32, now: i64, one: bool) {
         while let Some(source) = self.due(host, now) {
             self.poll(source, now);
@@ -161,7 +160,7 @@ impl Engine<'_, '_> {
         self.plan(host);
     }
 
-    /// The source of a host that is longest due, if the host may be asked.
+    /// The longest overdue source of a host, if the host may be polled.
     fn due(&mut self, host: u32, now: i64) -> Option<usize> {
         let queue = &mut self.hosts[host as usize];
         let Reverse((at, source)) = *queue.due.peek()?;
@@ -176,7 +175,7 @@ impl Engine<'_, '_> {
         Some(source as usize)
     }
 
-    /// When the host is looked at next.
+    /// Schedules the host's next wake-up.
     fn plan(&mut self, host: u32) {
         let queue = &mut self.hosts[host as usize];
         while queue.due.peek().is_some_and(|Reverse((at, source))| self.sources[*source as usize].next != *at)
@@ -191,13 +190,13 @@ impl Engine<'_, '_> {
     }
 
     fn poll(&mut self, index: usize, now: i64) {
-        let world = self.truth.world;
+        let world = self.responses.world;
         let source = &world.sources[index];
-        let answer = self.truth.ask(index, now);
+        let answer = self.responses.poll(index, now);
         let outcome = match answer {
             Answer::Served { not_modified: true, .. } => Outcome::NotModified { retry_after: None },
             Answer::Served { .. } => Outcome::Fetched { retry_after: None },
-            Answer::Refused(kind, retry_after) => Outcome::Failed(Failure {
+            Answer::Failed(kind, retry_after) => Outcome::Failed(Failure {
                 kind,
                 status: None,
                 message: String::new(),
@@ -222,11 +221,11 @@ impl Engine<'_, '_> {
             judge(&self.setup.rules, &at, &poll, memory, &mut self.guard, Time::from_millis(now), jitter);
         self.commit(index, verdict, now);
         let state = &self.sources[index];
-        let aside = matches!(state.health.status(), Status::Quarantined | Status::Disabled);
-        self.truth.settle(index, aside, state.next == NEVER);
+        let quarantined = matches!(state.health.status(), Status::Quarantined | Status::Disabled);
+        self.responses.set_state(index, quarantined, state.next == NEVER);
     }
 
-    /// The interval of a source; after a success with what the document taught.
+    /// The interval of a source; after a success, updated with what the document showed.
     fn interval(&mut self, index: usize, served: bool, now: i64) -> Span {
         if !self.setup.auto {
             return self.setup.interval;
@@ -235,10 +234,10 @@ impl Engine<'_, '_> {
         if now - self.scaled_at >= HOUR {
             (self.scaled_at, self.scale) = (now, self.budget.scale(self.setup.interval, rules));
         }
-        let count = if served { self.truth.published(index, now) } else { 0 };
+        let count = if served { self.responses.published(index, now) } else { 0 };
         let state = &mut self.sources[index];
         if count > state.shown || served && state.class.is_none() {
-            let posts = &self.truth.world.sources[index].posts;
+            let posts = &self.responses.world.sources[index].posts;
             let from = state.shown.max(count.saturating_sub(WINDOW));
             state.habit.saw(posts[from..count].iter().map(|at| Time::from_millis(*at)), time);
             state.shown = count;
@@ -258,12 +257,12 @@ impl Engine<'_, '_> {
     }
 
     fn hints(&self, index: usize, now: i64) -> Hints {
-        let source = &self.truth.world.sources[index];
+        let source = &self.responses.world.sources[index];
         if source.hint() == 0 {
             return Hints::NONE;
         }
         let span = |ms: i64| (ms > 0).then(|| Span::from_millis(ms as u64));
-        let count = self.truth.published(index, now);
+        let count = self.responses.published(index, now);
         let oldest = source.posts[count.saturating_sub(WINDOW)..count].first().filter(|_| count >= 10);
         Hints {
             max_age: span(source.max_age),
@@ -274,7 +273,7 @@ impl Engine<'_, '_> {
     }
 
     fn commit(&mut self, index: usize, verdict: Verdict, now: i64) {
-        let host = self.truth.world.sources[index].host;
+        let host = self.responses.world.sources[index].host;
         let decision = verdict.decision;
         self.sources[index].health = decision.health;
         self.set_next(index, decision.next.map_or(NEVER, |next| next.at.as_millis()));
@@ -287,14 +286,14 @@ impl Engine<'_, '_> {
             if self.sources[other].health.last_polled_at == Some(taken.last_at) {
                 self.sources[other].health = taken.health;
                 self.set_next(other, taken.next_poll_at.as_millis());
-                self.plan(self.truth.world.sources[other].host as u32);
-                let aside = self.sources[other].health.status() == Status::Quarantined;
-                self.truth.settle(other, aside, false);
+                self.plan(self.responses.world.sources[other].host as u32);
+                let quarantined = self.sources[other].health.status() == Status::Quarantined;
+                self.responses.set_state(other, quarantined, false);
             }
         }
         if let Some(release) = verdict.release {
             let over = now + release.over.as_millis() as i64;
-            for other in &self.truth.world.hosts[host].members {
+            for other in &self.responses.world.hosts[host].members {
                 let other = *other as usize;
                 let state = &self.sources[other];
                 let excused = release.excused
@@ -308,7 +307,7 @@ impl Engine<'_, '_> {
         }
         if let Some(over) = verdict.resume_over {
             for parked in std::mem::take(&mut self.parked) {
-                for member in &self.truth.world.hosts[parked as usize].members {
+                for member in &self.responses.world.hosts[parked as usize].members {
                     if self.sources[*member as usize].next <= now {
                         let at = now + self.part_of(over);
                         self.set_next(*member as usize, at);
@@ -323,7 +322,7 @@ impl Engine<'_, '_> {
                 if excused && state.next > now && state.next != NEVER {
                     let at = now + self.part_of(over);
                     self.set_next(index, at);
-                    self.plan(self.truth.world.sources[index].host as u32);
+                    self.plan(self.responses.world.sources[index].host as u32);
                 }
             }
         }
@@ -333,10 +332,10 @@ impl Engine<'_, '_> {
     }
 
     fn note(&mut self, notice: Notice, index: usize, now: i64) {
-        let own = self.truth.own_down(now);
-        let down = self.truth.world.sources[index].up(now, now + 1) == 0;
-        let name = match (&notice, own, down) {
-            (Notice::HostDown(_), true, _) => "host.down, own network",
+        let local = self.responses.local_outage(now);
+        let down = self.responses.world.sources[index].up(now, now + 1) == 0;
+        let name = match (&notice, local, down) {
+            (Notice::HostDown(_), true, _) => "host.down, local outage",
             (Notice::HostDown(_), _, true) => "host.down, true",
             (Notice::HostDown(_), ..) => "host.down, false",
             (Notice::NetworkDown(_), true, _) => "network.down, true",
@@ -346,7 +345,7 @@ impl Engine<'_, '_> {
         *self.notices.entry(name).or_default() += 1;
     }
 
-    /// The next poll of a source; where a quarantine shows it, there too.
+    /// Sets the next poll of a source, and the retry time of its quarantine.
     fn set_next(&mut self, index: usize, at: i64) {
         let state = &mut self.sources[index];
         if state.next == at && at != NEVER {
@@ -359,7 +358,7 @@ impl Engine<'_, '_> {
             held.retry_at = Some(Time::from_millis(at));
         }
         if at != NEVER {
-            let host = self.truth.world.sources[index].host;
+            let host = self.responses.world.sources[index].host;
             self.hosts[host].due.push(Reverse((at, index as u32)));
         }
     }

@@ -1,56 +1,51 @@
-//! A world with ground truth: hosts, sources, their posts and their troubles, drawn from a seed.
+//! Generates a world: hosts, sources, their posts and their failures, from a seed.
 //!
-//! The shares of troubles are invented, though not out of thin air: hosts that answer 404 for hours every day,
-//! hosts that limit how often they are asked, servers that sleep, certificates that run out, feeds that come back
-//! after a month, and evenings without a network of our own. Times are milliseconds from the start of the run.
+//! The shares of failures are invented but realistic: hosts that answer 404 for hours every day, hosts that limit
+//! requests, servers that sleep, certificates that expire, feeds that return after a month, and local network
+//! outages. Times are milliseconds from the start of the run.
 
 use fastrand::Rng;
 use gleaner_core::outcome::{Cause, ErrorKind};
 
-/// A minute.
 pub const MINUTE: i64 = 60_000;
-/// An hour.
 pub const HOUR: i64 = 60 * MINUTE;
-/// A day.
 pub const DAY: i64 = 24 * HOUR;
-/// Never, and for ever.
+/// A time that never comes.
 pub const NEVER: i64 = i64::MAX;
-/// Before anything happened.
+/// Before the start of the run.
 pub const LONG_AGO: i64 = -1000 * DAY;
-/// How many entries a feed shows.
+/// Number of entries in a feed.
 pub const WINDOW: usize = 20;
-/// A 301 is served so long, then the old URL answers 404.
+/// How long a 301 is served before the old URL answers 404.
 pub const REDIRECT_LIFE: i64 = 60 * DAY;
-/// Posts go back so far before the start.
+/// How far posts go back before the start.
 const PAST: i64 = 60 * DAY;
 
-/// What a host does to whoever asks.
+/// How a host treats requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
-    /// It answers.
-    Plain,
-    /// It answers one request a minute, and refuses the others with this, and with a `Retry-After` where it is not 0.
-    Limit(ErrorKind, i64),
+pub enum RequestLimit {
+    None,
+    /// Answers one request per minute, and refuses others with this error and `Retry-After` (none if 0).
+    OnePerMinute(ErrorKind, i64),
 }
 
-/// What is the matter with a source.
+/// The failure pattern of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Label {
-    /// Nothing.
+pub enum FailurePattern {
     Healthy,
-    /// Its host answers 404 for everything, some hours a day.
-    Window,
-    /// Its host limits requests.
-    Limit,
-    /// Its host fails now and then.
+    /// The whole host answers 404 for some hours every day.
+    DailyOutage,
+    /// The host limits requests.
+    RateLimited,
+    /// The host fails now and then.
     Flaky,
-    /// Its host sleeps from time to time.
-    Solar,
-    /// Its host's certificate runs out once.
+    /// The host sleeps from time to time, as if solar-powered.
+    Sleeping,
+    /// The host's certificate expires once.
     Certificate,
-    /// Away for 20 to 40 days, once.
-    Back,
-    /// Unreadable for a day or three, once.
+    /// Unavailable for 20 to 40 days, once.
+    LongOutage,
+    /// Unreadable for one to three days, once.
     Unreadable,
     /// Moved to another URL.
     Moved,
@@ -58,76 +53,65 @@ pub enum Label {
     Dead,
 }
 
-/// From when to when a source answers with an error.
+/// A period in which a source fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outage {
-    /// From.
     pub start: i64,
-    /// Until; [`NEVER`] for good.
+    /// [`NEVER`] if it is permanent.
     pub end: i64,
-    /// With what.
     pub kind: ErrorKind,
 }
 
-/// A host.
 #[derive(Debug, Clone)]
 pub struct Host {
-    /// What it does.
-    pub manner: Manner,
-    /// Its sources.
+    pub request_limit: RequestLimit,
+    /// Indexes of its sources.
     pub members: Vec<u32>,
 }
 
-/// A source.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Its host.
     pub host: usize,
-    /// What is the matter with it.
-    pub label: Label,
-    /// Posts a day.
+    pub failure_pattern: FailurePattern,
+    /// Posts per day.
     pub rate: f64,
-    /// The share of polls that fail for nothing.
+    /// The share of polls that fail at random.
     pub flaky: f64,
-    /// When it is down, in order.
+    /// Outages, in order.
     pub down: Vec<Outage>,
-    /// From when on it is dead; [`NEVER`] where it lives.
+    /// When it died; [`NEVER`] if it is alive.
     pub dead_at: i64,
-    /// From when on it redirects; [`NEVER`] where it does not.
+    /// When it started to redirect; [`NEVER`] if it does not.
     pub move_at: i64,
-    /// `Cache-Control: max-age`, 0 where not sent.
+    /// `Cache-Control: max-age`; 0 if not sent.
     pub max_age: i64,
-    /// RSS `ttl`, 0 where not sent.
+    /// RSS `ttl`; 0 if not sent.
     pub ttl: i64,
-    /// Whether it answers 304 where nothing is new.
+    /// Whether it answers 304 if nothing is new.
     pub conditional: bool,
-    /// When its posts are published, in order.
+    /// Publication times of its posts, in order.
     pub posts: Vec<i64>,
 }
 
-/// All of it.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// The hosts.
     pub hosts: Vec<Host>,
-    /// The sources.
     pub sources: Vec<Source>,
-    /// When our own network is down.
-    pub own: Vec<(i64, i64)>,
-    /// The end of the run.
+    /// Local network outages.
+    pub local_outages: Vec<(i64, i64)>,
     pub end: i64,
 }
 
-/// What a host's sources share.
-type Trouble = (Label, Vec<Outage>, f64);
+/// Failure pattern, outages, and share of random failures that all sources of a host have.
+type HostFailures = (FailurePattern, Vec<Outage>, f64);
 
 impl Source {
-    /// The longest wait that its server asks for; 0 for none.
+    /// The longest of the server's polling hints; 0 for none.
     pub fn hint(&self) -> i64 {
         self.max_age.max(self.ttl)
     }
 
-    /// How much of a time the source was up.
+    /// How long the source was up within a period.
     pub fn up(&self, from: i64, to: i64) -> i64 {
         let down = self.down.iter().map(|outage| (to.min(outage.end) - from.max(outage.start)).max(0));
         ((to - from).max(0) - down.sum::<i64>()).max(0)
@@ -135,50 +119,58 @@ impl Source {
 }
 
 impl World {
-    /// Draws a world.
     pub fn build(seed: u64, sources: usize, days: u32) -> World {
-        let mut draw = Draw { rng: Rng::with_seed(seed), end: i64::from(days) * DAY };
-        let own = draw.own_outages();
-        let mut world = World { hosts: Vec::new(), sources: Vec::new(), own, end: draw.end };
+        let mut generator = Generator { rng: Rng::with_seed(seed), end: i64::from(days) * DAY };
+        let local_outages = generator.local_network_outages();
+        let mut world = World { hosts: Vec::new(), sources: Vec::new(), local_outages, end: generator.end };
         for share in [0.06, 0.026, 0.014] {
-            let down = draw.daily_windows(days);
-            world.add_host((sources as f64 * share) as usize, Manner::Plain, &(Label::Window, down, 0.0));
+            let down = generator.daily_windows(days);
+            world.add_host(
+                (sources as f64 * share) as usize,
+                RequestLimit::None,
+                &(FailurePattern::DailyOutage, down, 0.0),
+            );
         }
         for (kind, retry_after) in [(ErrorKind::RateLimited, 10); 3]
             .into_iter()
             .chain([(ErrorKind::RateLimited, 0); 2])
             .chain([(ErrorKind::Forbidden, 0)])
         {
-            let size = (sources as f64 / 5000.0 * draw.rng.u32(10..=16) as f64) as usize;
-            let manner = Manner::Limit(kind, retry_after * MINUTE);
-            world.add_host(size.max(3), manner, &(Label::Limit, Vec::new(), 0.0));
+            let size = (sources as f64 / 5000.0 * generator.rng.u32(10..=16) as f64) as usize;
+            let request_limit = RequestLimit::OnePerMinute(kind, retry_after * MINUTE);
+            world.add_host(size.max(3), request_limit, &(FailurePattern::RateLimited, Vec::new(), 0.0));
         }
         while world.sources.len() < sources {
-            let size = draw.host_size();
-            match draw.host_trouble() {
-                Some(trouble) => world.add_host(size, Manner::Plain, &trouble),
+            let size = generator.host_size();
+            match generator.host_failures() {
+                Some(failures) => world.add_host(size, RequestLimit::None, &failures),
                 None => {
-                    world.add_host(size, Manner::Plain, &(Label::Healthy, Vec::new(), 0.0));
+                    world.add_host(size, RequestLimit::None, &(FailurePattern::Healthy, Vec::new(), 0.0));
                     let first = world.sources.len() - size;
                     for source in &mut world.sources[first..] {
-                        (source.label, source.down) = draw.source_trouble();
+                        (source.failure_pattern, source.down) = generator.source_failures();
                     }
                 }
             }
         }
         for source in &mut world.sources {
-            draw.habits(source);
+            generator.publishing(source);
         }
         world
     }
 
-    fn add_host(&mut self, size: usize, manner: Manner, (label, down, flaky): &Trouble) {
+    fn add_host(
+        &mut self,
+        size: usize,
+        request_limit: RequestLimit,
+        (failure_pattern, down, flaky): &HostFailures,
+    ) {
         let host = self.hosts.len();
         let first = self.sources.len() as u32;
-        self.hosts.push(Host { manner, members: (first..first + size as u32).collect() });
+        self.hosts.push(Host { request_limit, members: (first..first + size as u32).collect() });
         self.sources.extend((0..size).map(|_| Source {
             host,
-            label: *label,
+            failure_pattern: *failure_pattern,
             rate: 1.0,
             flaky: *flaky,
             down: down.clone(),
@@ -192,39 +184,39 @@ impl World {
     }
 }
 
-/// Chance, and what all draws need.
-struct Draw {
+/// Random generator of a world.
+struct Generator {
     rng: Rng,
     end: i64,
 }
 
-impl Draw {
+impl Generator {
     fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.rng.f64()
     }
 
-    /// A number of days, as time.
+    /// A random span of days.
     fn days(&mut self, low: f64, high: f64) -> i64 {
         (self.between(low, high) * DAY as f64) as i64
     }
 
-    /// A day of the run, the run taken as 180 days.
+    /// A random day of the run, scaled as if the run had 180 days.
     fn day_of_run(&mut self, low: f64, high: f64) -> i64 {
         let scale = self.end as f64 / (180 * DAY) as f64;
         (self.between(low, high) * scale * DAY as f64) as i64
     }
 
-    /// One outage of so many days.
-    fn spell(&mut self, (low, high): (f64, f64), last: f64, kind: ErrorKind) -> Vec<Outage> {
+    /// One outage of a random number of days.
+    fn single_outage(&mut self, (low, high): (f64, f64), last: f64, kind: ErrorKind) -> Vec<Outage> {
         let start = self.day_of_run(5.0, last);
         vec![Outage { start, end: start + self.days(low, high), kind }]
     }
 
-    fn for_good(&mut self, kind: ErrorKind) -> Vec<Outage> {
+    fn permanent_outage(&mut self, kind: ErrorKind) -> Vec<Outage> {
         vec![Outage { start: self.day_of_run(10.0, 150.0), end: NEVER, kind }]
     }
 
-    fn own_outages(&mut self) -> Vec<(i64, i64)> {
+    fn local_network_outages(&mut self) -> Vec<(i64, i64)> {
         let (mut outages, mut at) = (Vec::new(), 7 * DAY);
         while at < self.end - 2 * DAY {
             outages.push((at, at + (self.between(1.0, 6.0) * HOUR as f64) as i64));
@@ -235,9 +227,9 @@ impl Draw {
 
     fn daily_windows(&mut self, days: u32) -> Vec<Outage> {
         let hour = self.between(0.0, 18.0);
-        let window = |day: u32, draw: &mut Draw| {
-            let start = i64::from(day) * DAY + ((hour + draw.between(-1.0, 1.0)) * HOUR as f64) as i64;
-            let end = start + (draw.between(2.0, 5.0) * HOUR as f64) as i64;
+        let window = |day: u32, generator: &mut Generator| {
+            let start = i64::from(day) * DAY + ((hour + generator.between(-1.0, 1.0)) * HOUR as f64) as i64;
+            let end = start + (generator.between(2.0, 5.0) * HOUR as f64) as i64;
             Outage { start, end, kind: ErrorKind::NotFound }
         };
         (0..days).map(|day| window(day, self)).collect()
@@ -254,54 +246,62 @@ impl Draw {
         15
     }
 
-    /// A condition that all feeds of an ordinary host share.
-    fn host_trouble(&mut self) -> Option<Trouble> {
+    /// A failure pattern that all sources of an ordinary host share.
+    fn host_failures(&mut self) -> Option<HostFailures> {
         use ErrorKind::{Network, ParseError, UpstreamFailure};
         Some(match self.rng.f64() {
-            x if x < 0.08 => (Label::Flaky, Vec::new(), self.between(0.03, 0.10)),
-            x if x < 0.14 => (Label::Solar, self.naps(), 0.0),
-            x if x < 0.17 => (Label::Certificate, self.spell((2.0, 10.0), 150.0, Network(Cause::Tls)), 0.0),
-            x if x < 0.195 => (Label::Dead, self.for_good(Network(Cause::Dns)), 0.0),
-            x if x < 0.215 => (Label::Dead, self.for_good(ParseError), 0.0),
+            x if x < 0.08 => (FailurePattern::Flaky, Vec::new(), self.between(0.03, 0.10)),
+            x if x < 0.14 => (FailurePattern::Sleeping, self.sleeping_outages(), 0.0),
+            x if x < 0.17 => (
+                FailurePattern::Certificate,
+                self.single_outage((2.0, 10.0), 150.0, Network(Cause::Tls)),
+                0.0,
+            ),
+            x if x < 0.195 => (FailurePattern::Dead, self.permanent_outage(Network(Cause::Dns)), 0.0),
+            x if x < 0.215 => (FailurePattern::Dead, self.permanent_outage(ParseError), 0.0),
             x if x < 0.235 => {
                 let kinds = [Network(Cause::Dns), Network(Cause::Connect), UpstreamFailure];
                 let kind = kinds[self.rng.usize(0..3)];
-                (Label::Back, self.spell((20.0, 40.0), 125.0, kind), 0.0)
+                (FailurePattern::LongOutage, self.single_outage((20.0, 40.0), 125.0, kind), 0.0)
             }
             _ => return None,
         })
     }
 
-    /// 6 hours to 5 days each, most of them short.
-    fn naps(&mut self) -> Vec<Outage> {
-        let (mut naps, mut at) = (Vec::new(), self.day_of_run(0.0, 40.0));
+    /// Outages of 6 hours to 5 days, mostly short.
+    fn sleeping_outages(&mut self) -> Vec<Outage> {
+        let (mut sleeping_outages, mut at) = (Vec::new(), self.day_of_run(0.0, 40.0));
         while at < self.end {
             let end = at + (6.0 * HOUR as f64 * 20.0_f64.powf(self.rng.f64())) as i64;
             let cause = if self.rng.bool() { Cause::Connect } else { Cause::Timeout };
-            naps.push(Outage { start: at, end, kind: ErrorKind::Network(cause) });
+            sleeping_outages.push(Outage { start: at, end, kind: ErrorKind::Network(cause) });
             at = end + self.days(5.0, 50.0);
         }
-        naps
+        sleeping_outages
     }
 
-    /// A condition of one feed on a host that is well.
-    fn source_trouble(&mut self) -> (Label, Vec<Outage>) {
+    /// A failure pattern of one source on a working host.
+    fn source_failures(&mut self) -> (FailurePattern, Vec<Outage>) {
         match self.rng.f64() {
-            x if x < 0.04 => (Label::Dead, self.for_good(ErrorKind::NotFound)),
-            x if x < 0.05 => (Label::Dead, self.for_good(ErrorKind::Gone)),
-            x if x < 0.065 => (Label::Back, self.spell((20.0, 40.0), 125.0, ErrorKind::NotFound)),
-            x if x < 0.105 => (Label::Unreadable, self.spell((1.0, 3.0), 150.0, ErrorKind::ParseError)),
-            x if x < 0.135 => (Label::Moved, Vec::new()),
-            _ => (Label::Healthy, Vec::new()),
+            x if x < 0.04 => (FailurePattern::Dead, self.permanent_outage(ErrorKind::NotFound)),
+            x if x < 0.05 => (FailurePattern::Dead, self.permanent_outage(ErrorKind::Gone)),
+            x if x < 0.065 => {
+                (FailurePattern::LongOutage, self.single_outage((20.0, 40.0), 125.0, ErrorKind::NotFound))
+            }
+            x if x < 0.105 => {
+                (FailurePattern::Unreadable, self.single_outage((1.0, 3.0), 150.0, ErrorKind::ParseError))
+            }
+            x if x < 0.135 => (FailurePattern::Moved, Vec::new()),
+            _ => (FailurePattern::Healthy, Vec::new()),
         }
     }
 
-    /// How often a source publishes, and what its server says.
-    fn habits(&mut self, source: &mut Source) {
+    /// Sets how often a source publishes, and its server's hints.
+    fn publishing(&mut self, source: &mut Source) {
         source.rate = 0.02 * 2500.0_f64.powf(self.rng.f64());
         let dead = source.down.iter().find(|outage| outage.end == NEVER);
         source.dead_at = dead.map_or(NEVER, |outage| outage.start);
-        if source.label == Label::Moved {
+        if source.failure_pattern == FailurePattern::Moved {
             source.move_at = self.day_of_run(10.0, 90.0);
         }
         source.conditional = self.rng.f64() < 0.7;
@@ -318,10 +318,14 @@ impl Draw {
         source.posts = self.posts(source);
     }
 
-    /// By chance, more by day than by night. A site that is down, not merely misconfigured, publishes nothing.
+    /// Random publication times, more by day than by night. A site that is down, not merely misconfigured,
+    /// publishes nothing.
     fn posts(&mut self, source: &Source) -> Vec<i64> {
         let phase = self.between(0.0, 1.0);
-        let silent = matches!(source.label, Label::Solar | Label::Back | Label::Dead);
+        let silent = matches!(
+            source.failure_pattern,
+            FailurePattern::Sleeping | FailurePattern::LongOutage | FailurePattern::Dead
+        );
         let most = source.rate * 1.7;
         let (mut posts, mut at) = (Vec::new(), -PAST as f64);
         loop {

@@ -1,15 +1,22 @@
 //! The audit log: changes and logins.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use gleaner_core::time::Time;
 
-use super::Result;
+use super::{Result, Store};
 
 /// Rows are added and listed; only retention deletes them.
 #[async_trait]
 pub trait Audit: Send + Sync {
     /// Adds a row. If one with the same fold key exists, its count and latest time are raised instead.
     async fn append_audit(&self, entry: &NewAudit) -> Result<()>;
+
+    /// The same store, for one change of users, collections, keys, tokens or webhooks: the row is added in the
+    /// transaction of that change, with the id of what the change makes where it has none, and not at all where nothing
+    /// changes. Other methods ignore it.
+    fn audited(&self, entry: NewAudit) -> Arc<dyn Store>;
 
     /// Lists rows, newest first, before that one.
     async fn audit(&self, filter: &AuditFilter, before: Option<i64>, limit: u32) -> Result<Vec<AuditEntry>>;

@@ -7,7 +7,7 @@ use gleaner_core::time::Time;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, SqliteConnection};
 
-use super::{Result, StoreError, postgres, sqlite};
+use super::{NewAudit, Result, StoreError, postgres, sqlite};
 
 /// How long an inspection waits for the writer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,6 +25,9 @@ const LATEST: &str = "SELECT MAX(at) FROM (SELECT MAX(created_at) AS at FROM out
 /// Number of secrets encrypted with the vault's key.
 const SEALED: &str = "SELECT (SELECT COUNT(*) FROM credentials) + \
     (SELECT COUNT(*) FROM sources WHERE secret IS NOT NULL)";
+
+/// The name in `meta` of a copy's time.
+const TAKEN_AT: &str = "backup_taken_at";
 
 /// The state of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +117,61 @@ pub async fn copy(from: &Path, to: &Path) -> Result<()> {
     let copied = within(WHOLE_DATABASE, copying).await;
     let _ = connection.close().await;
     copied.map(|_| ()).map_err(|error| StoreError::from_driver(&from.display().to_string(), error))
+}
+
+/// Records in a copy when it was made.
+pub async fn mark_copy(path: &Path, at: Time) -> Result<()> {
+    change(path, async |connection| {
+        let query = sqlx::query("INSERT OR REPLACE INTO meta (name, value) VALUES ($1, $2)");
+        query.bind(TAKEN_AT).bind(at.as_millis().to_string()).execute(connection).await.map(|_| ())
+    })
+    .await
+    .map(|_| ())
+}
+
+/// Deletes that record from a copy that is to be used again; returns when the copy was made, where it is known.
+pub async fn take_mark(path: &Path) -> Result<Option<Time>> {
+    let taken = change(path, async |connection| {
+        let query = sqlx::query("DELETE FROM meta WHERE name = $1 RETURNING value").bind(TAKEN_AT);
+        let row = query.fetch_optional(connection).await?;
+        row.map(|row| row.try_get::<String, _>(0)).transpose()
+    });
+    let millis = taken.await?.flatten().and_then(|text| text.parse().ok());
+    Ok(millis.map(Time::from_millis))
+}
+
+/// Adds a row to the audit log of an SQLite database that is not open here, in the name of its first admin.
+pub async fn append_audit(path: &Path, entry: &NewAudit) -> Result<()> {
+    change(path, async |connection| {
+        let query = sqlx::query(
+            "INSERT INTO audit (first_at, last_at, user_id, user_name, via, action, target_kind, target_name, changes) \
+             SELECT $1, $1, id, name, $2, $3, $4, $5, $6 FROM users WHERE is_admin ORDER BY id LIMIT 1",
+        );
+        let query = query.bind(entry.at.as_millis()).bind(&entry.via).bind(&entry.action);
+        let query = query.bind(&entry.target_kind).bind(&entry.target_name).bind(&entry.changes);
+        query.execute(connection).await.map(|_| ())
+    })
+    .await
+    .map(|_| ())
+}
+
+/// Changes an SQLite database that has the newest schema; any other is left as it is, and none returned.
+async fn change<T>(
+    path: &Path,
+    work: impl AsyncFnOnce(&mut SqliteConnection) -> sqlx::Result<T>,
+) -> Result<Option<T>> {
+    let fail = |error| StoreError::from_driver(&path.display().to_string(), error);
+    let mut connection = connect(path, PATIENCE).await?;
+    let known = sqlite::MIGRATIONS.last().map_or(0, |migration| migration.version);
+    let done = async {
+        if sqlite_version(&mut connection).await? != known {
+            return Ok(None);
+        }
+        work(&mut connection).await.map(Some)
+    };
+    let done = within(INSPECTION, done).await.map_err(fail);
+    let _ = connection.close().await;
+    done
 }
 
 /// The result of a check of an SQLite file.

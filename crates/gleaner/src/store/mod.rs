@@ -271,8 +271,19 @@ pub trait People: Send + Sync {
     /// The user of that name.
     async fn user_named(&self, name: &str) -> Result<User>;
 
-    /// Sets a password's hash.
-    async fn set_password(&self, user_id: i64, hash: Option<&str>) -> Result<()>;
+    /// The user that an account at an OpenID Connect provider signs in.
+    async fn user_of_oidc(&self, account: &OidcAccount) -> Result<Option<User>>;
+
+    /// Adds a user, no admin, whom an account at an OpenID Connect provider signs in. A duplicate may be the name's or
+    /// the account's.
+    async fn create_oidc_user(&self, name: &str, account: &OidcAccount, now: Time) -> Result<i64>;
+
+    /// Sets the account that signs a user in; none: no account does. A duplicate: it signs another user in.
+    async fn set_oidc(&self, user_id: i64, account: Option<&OidcAccount>) -> Result<()>;
+
+    /// Sets a password, and ends what the former one let in: all sessions and login links of the user but `keep`, and
+    /// the tokens that they made. Returns how many ended.
+    async fn set_password(&self, change: &PasswordChange) -> Result<u64>;
 
     /// Makes a user an admin, or no admin.
     async fn set_admin(&self, user_id: i64, is_admin: bool) -> Result<()>;
@@ -320,11 +331,17 @@ pub trait Access: Send + Sync {
     /// The token of that kind and key, with its user; the caller checks whether it has expired.
     async fn token(&self, kind: TokenKind, key: &str) -> Result<Option<(Token, User)>>;
 
+    /// Those of these tokens that are there, with their users.
+    async fn callers(&self, ids: &[i64]) -> Result<Vec<(Token, User)>>;
+
     /// A user's tokens of that kind.
     async fn tokens(&self, user_id: i64, kind: TokenKind) -> Result<Vec<Token>>;
 
     /// Records that a token was used.
     async fn touch_token(&self, id: i64, now: Time) -> Result<()>;
+
+    /// Records that a session's user has proved who they are.
+    async fn set_proved(&self, id: i64, at: Time) -> Result<()>;
 
     /// Revokes a token; returns whether it existed.
     async fn delete_token(&self, id: i64) -> Result<bool>;

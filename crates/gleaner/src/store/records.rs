@@ -117,11 +117,23 @@ pub struct Article {
 pub struct User {
     pub id: i64,
     pub name: String,
-    /// Its password's hash; none: no password set.
+    /// None: no password set.
     pub password_hash: Option<String>,
-    /// Whether it manages users.
+    /// When the password was last set.
+    pub password_set_at: Option<Time>,
+    /// Whether the user manages users.
     pub is_admin: bool,
+    /// The account at an OpenID Connect provider that signs the user in.
+    pub oidc: Option<OidcAccount>,
     pub created_at: Time,
+}
+
+/// An account at an OpenID Connect provider. The provider never gives a subject to another person; names and mail
+/// addresses it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OidcAccount {
+    pub issuer: String,
+    pub subject: String,
 }
 
 /// A collection as stored.
@@ -176,6 +188,11 @@ impl TokenKind {
             Self::Link => "link",
         }
     }
+
+    /// The kind that is stored under this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Api, Self::Session, Self::Feed, Self::Link].into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 /// A token to be stored.
@@ -193,8 +210,11 @@ pub struct NewToken {
     /// The only collections it gives access to; none: all that its user may see.
     pub collection_ids: Option<Vec<i64>>,
     pub created_at: Time,
-    /// When it expires.
     pub expires_at: Time,
+    /// The session that made it, itself or through another token; none: the command line did.
+    pub made_by_session: Option<i64>,
+    /// Of a session: when its user last proved who they are.
+    pub proved_at: Option<Time>,
 }
 
 /// A token as stored.
@@ -204,6 +224,17 @@ pub struct Token {
     pub token: NewToken,
     /// Accurate to a minute.
     pub last_used_at: Option<Time>,
+}
+
+/// A password to be set, and who stays logged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PasswordChange {
+    pub user_id: i64,
+    /// None: the user has no password any more.
+    pub hash: Option<String>,
+    pub at: Time,
+    /// The token that stays, with those that it made: the caller's own.
+    pub keep: Option<i64>,
 }
 
 /// The state of a request with an idempotency key.

@@ -1,40 +1,22 @@
 //! Reads sources from the lines of JSON that `sql/source_json.rs` selects.
 
-use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::follow::PageCounts;
 use gleaner_core::health::{CountedRun, Disabled, Failing, Health, Quarantine};
 use gleaner_core::outcome::{Cause, ErrorKind, UnknownKind};
 use gleaner_core::schedule::Hints;
-use gleaner_core::source::{Duplicates, Interval, Kind};
 use gleaner_core::suspect::Suspected;
-use gleaner_core::time::{Span, Time};
-use serde::de::{DeserializeOwned, Error as _, Visitor};
+use gleaner_core::time::Time;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 
 use super::{AdaptiveState, Memory, Source, SourceSettings};
-use crate::hex;
+use crate::source_fields::StoredValue;
 
 #[derive(Deserialize)]
 struct Packed {
     id: i64,
-    collection_id: i64,
-    url: String,
-    kind: Kind,
-    name: Option<String>,
-    poll_interval_minutes: Option<i64>,
-    poll_delay_seconds: Option<u64>,
-    article_selector: Option<String>,
-    ignore_selector: Option<String>,
-    #[serde(deserialize_with = "flag")]
-    full_content: bool,
-    backfill: Backfill,
-    #[serde(deserialize_with = "flag")]
-    ignore_robots: bool,
-    policy: Option<String>,
-    duplicates: Option<Duplicates>,
-    #[serde(deserialize_with = "bytes")]
-    secret: Option<Vec<u8>>,
+    settings: SourceSettings,
     version: i64,
     created_at: i64,
     updated_at: i64,
@@ -44,9 +26,9 @@ struct Packed {
     hold_until: Option<i64>,
     last_polled_at: Option<i64>,
     last_success_at: Option<i64>,
-    #[serde(deserialize_with = "bytes")]
+    #[serde(deserialize_with = "StoredValue::decode")]
     etag: Option<Vec<u8>>,
-    #[serde(deserialize_with = "bytes")]
+    #[serde(deserialize_with = "StoredValue::decode")]
     last_modified: Option<Vec<u8>>,
     body_hash: Option<i64>,
     reader_version: Option<i64>,
@@ -72,7 +54,7 @@ struct Packed {
 
 #[derive(Deserialize)]
 struct PackedHealth {
-    #[serde(deserialize_with = "flag")]
+    #[serde(deserialize_with = "StoredValue::decode")]
     enabled: bool,
     disabled_reason: Option<String>,
     consecutive_failures: i64,
@@ -86,41 +68,11 @@ struct PackedHealth {
     counted_run: Option<CountedRun>,
     quarantined_at: Option<i64>,
     quarantine_reason: Option<String>,
-    #[serde(deserialize_with = "flag")]
+    #[serde(deserialize_with = "StoredValue::decode")]
     quarantined_manually: bool,
     retry_at: Option<i64>,
-    #[serde(deserialize_with = "flag")]
+    #[serde(deserialize_with = "StoredValue::decode")]
     awaiting_poll: bool,
-}
-
-/// True and false, which SQLite knows as 1 and 0.
-fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
-    struct Flag;
-
-    impl Visitor<'_> for Flag {
-        type Value = bool;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("true or false")
-        }
-
-        fn visit_bool<E>(self, flag: bool) -> Result<bool, E> {
-            Ok(flag)
-        }
-
-        fn visit_u64<E>(self, number: u64) -> Result<bool, E> {
-            Ok(number != 0)
-        }
-    }
-
-    from.deserialize_any(Flag)
-}
-
-/// Bytes in hexadecimal; none at all are none.
-fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
-    let text = Option::<String>::deserialize(from)?.filter(|text| !text.is_empty());
-    let decoded = |text: String| hex::decode(&text).ok_or_else(|| D::Error::custom("no hexadecimal digits"));
-    text.map(decoded).transpose()
 }
 
 /// What a source is suspected of, which the database keeps as JSON.
@@ -149,22 +101,7 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
     let hints = packed.hints.as_deref().map_or(Ok(Hints::NONE), serde_json::from_str)?;
     let source = Source {
         id: packed.id,
-        settings: SourceSettings {
-            collection_id: packed.collection_id,
-            url: packed.url,
-            kind: packed.kind,
-            name: packed.name,
-            interval: Interval::from_stored(packed.poll_interval_minutes),
-            poll_delay: packed.poll_delay_seconds.map(Span::from_secs),
-            article_selector: packed.article_selector,
-            ignore_selector: packed.ignore_selector,
-            full_content: packed.full_content,
-            backfill: packed.backfill,
-            ignore_robots: packed.ignore_robots,
-            policy: packed.policy,
-            duplicates: packed.duplicates,
-            secret: packed.secret,
-        },
+        settings: packed.settings,
         health: Health {
             hold_until: time(packed.hold_until),
             last_polled_at: time(packed.last_polled_at),

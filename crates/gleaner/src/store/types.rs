@@ -1,7 +1,6 @@
 //! Sources, events and housekeeping, as they go into a store and come out of it.
 
 use gleaner_core::adaptive::Habit;
-use gleaner_core::backfill::Backfill;
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::follow::PageCounts;
 use gleaner_core::health::{Decision, Health, Status};
@@ -9,64 +8,15 @@ use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::ContentHash;
 use gleaner_core::schedule::Hints;
-use gleaner_core::source::{Duplicates, Interval, Kind};
+use gleaner_core::source::Kind;
 use gleaner_core::suspect::Suspected;
-use gleaner_core::time::{Span, Time};
+use gleaner_core::time::Time;
 
 use super::{NewAudit, Visibility};
 
 pub use crate::event_payload::NewEvent;
+pub use crate::source_fields::SourceSettings;
 pub use gleaner_core::redraw::Spread;
-
-/// What a person says about a source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceSettings {
-    pub collection_id: i64,
-    pub url: String,
-    pub kind: Kind,
-    pub name: Option<String>,
-    /// How often it is polled.
-    pub interval: Interval,
-    /// The pause after it, before its host is asked again.
-    pub poll_delay: Option<Span>,
-    /// Which links of a watchlist are followed.
-    pub article_selector: Option<String>,
-    /// What of a website always changes and is left out.
-    pub ignore_selector: Option<String>,
-    /// Whether each new entry's page is fetched.
-    pub full_content: bool,
-    /// Existing entries that the first poll stores.
-    pub backfill: Backfill,
-    /// Whether robots.txt is ignored.
-    pub ignore_robots: bool,
-    pub policy: Option<String>,
-    /// Which of its entries are duplicates; none: as config says.
-    pub duplicates: Option<Duplicates>,
-    /// Its credentials, encrypted.
-    pub secret: Option<Vec<u8>>,
-}
-
-impl SourceSettings {
-    /// A feed, with nothing special about it.
-    pub fn feed(collection_id: i64, url: impl Into<String>) -> Self {
-        Self {
-            collection_id,
-            url: url.into(),
-            kind: Kind::Feed,
-            name: None,
-            interval: Interval::Default,
-            poll_delay: None,
-            article_selector: None,
-            ignore_selector: None,
-            full_content: false,
-            backfill: Backfill::None,
-            ignore_robots: false,
-            policy: None,
-            duplicates: None,
-            secret: None,
-        }
-    }
-}
 
 /// The host that asks for a source, as work is grouped by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -78,18 +28,16 @@ pub struct HostKey {
 }
 
 /// A source to be created.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NewSource {
-    /// What a person says about it.
     pub settings: SourceSettings,
-    /// [`gleaner_core::link::canonical`] of its URL: one source a collection.
+    /// [`gleaner_core::link::canonical`] of its URL: unique in a collection.
     pub canonical_url: String,
-    /// Who asks.
     pub host: HostKey,
-    /// Its first poll.
-    pub next_poll_at: Time,
-    /// Whether it is polled at all.
-    pub enabled: bool,
+    /// Pending, or disabled or quarantined from the beginning.
+    pub health: Health,
+    /// First poll; none if it is disabled, or quarantined until a person ends that.
+    pub next_poll_at: Option<Time>,
 }
 
 /// What became of a source to be created.

@@ -1,13 +1,13 @@
-//! The file that holds the key: made once, whole, and for its owner's eyes only.
+//! The key file: created once, atomically, and readable only by its owner.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{Key, VaultError, key_of, random};
+use super::{Key, VaultError, parse_key, random};
 use crate::hex;
 
-/// The key in a file; none where there is no file.
+/// Reads the key from a file; `None` if there is no file.
 pub(super) fn read(path: &Path) -> Result<Option<Key>, VaultError> {
     let failed = |source| VaultError::File { path: path.to_owned(), what: "read", source };
     let file = match File::open(path) {
@@ -15,25 +15,25 @@ pub(super) fn read(path: &Path) -> Result<Option<Key>, VaultError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    refuse_exposed(&file, path)?;
+    check_permissions(&file, path)?;
     let mut text = Vec::new();
-    // Whatever else is there under that name may be large.
+    // The file may be something else, and large.
     file.take(1024).read_to_end(&mut text).map_err(failed)?;
-    let key = std::str::from_utf8(&text).ok().and_then(key_of);
+    let key = std::str::from_utf8(&text).ok().and_then(parse_key);
     key.map(Some).ok_or_else(|| VaultError::BadFile { path: path.to_owned() })
 }
 
-/// Makes a key and its file. Where another process is faster, its key is taken.
+/// Creates a key and its file. If another process is faster, its key is used.
 pub(super) fn create(path: &Path) -> Result<Key, VaultError> {
     let failed = |source| VaultError::File { path: path.to_owned(), what: "written", source };
     let (key, suffix): (Key, [u8; 8]) = (random()?, random()?);
-    // Under another name until it is whole: a crash in between must not leave half a key.
+    // Written under a temporary name first: a crash must not leave half a key.
     let mut draft = path.as_os_str().to_owned();
     draft.push(format!(".{}", hex::encode(&suffix)));
     let draft = PathBuf::from(draft);
     let linked = write(&draft, &key).and_then(|()| fs::hard_link(&draft, path));
     let _ = fs::remove_file(&draft);
-    let linked = linked.and_then(|()| keep_name(path));
+    let linked = linked.and_then(|()| sync_directory(path));
     match linked {
         Ok(()) => Ok(key),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -53,29 +53,29 @@ fn write(path: &Path, key: &Key) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The name, too, must outlast a crash: what is sealed next outlasts one.
+/// The directory entry must survive a crash too, because what is encrypted next does.
 #[cfg(unix)]
-fn keep_name(path: &Path) -> io::Result<()> {
+fn sync_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Elsewhere directories cannot be opened.
+/// Other systems cannot open directories.
 #[cfg(not(unix))]
-fn keep_name(_: &Path) -> io::Result<()> {
+fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(unix)]
-fn refuse_exposed(file: &File, path: &Path) -> Result<(), VaultError> {
+fn check_permissions(file: &File, path: &Path) -> Result<(), VaultError> {
     use std::os::unix::fs::PermissionsExt as _;
     let failed = |source| VaultError::File { path: path.to_owned(), what: "read", source };
     let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
     if mode & 0o077 == 0 { Ok(()) } else { Err(VaultError::Exposed { path: path.to_owned(), mode }) }
 }
 
-/// Elsewhere a file in the user's own directory is the user's own.
+/// Other systems rely on the permissions of the user's directory.
 #[cfg(not(unix))]
-fn refuse_exposed(_: &File, _: &Path) -> Result<(), VaultError> {
+fn check_permissions(_: &File, _: &Path) -> Result<(), VaultError> {
     Ok(())
 }

@@ -13,13 +13,14 @@ use axum::response::{IntoResponse as _, Response};
 use super::Web;
 use super::connections::{ClientAddress, Connection};
 use super::problem::Problem;
+use super::proxy_user::{self, Head};
 use crate::service::{Actor, By, ServiceError};
 
 /// Routes that need no access token. Feeds have one of their own in their URL, and look at it themselves.
 const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/v1/login", "/feeds/{file}"];
 
 /// Pages that need no session.
-const OPEN_PAGES: [&str; 2] = ["/login", "/assets/{file}"];
+const OPEN_PAGES: [&str; 4] = ["/login", "/login/oidc", "/login/oidc/callback", "/assets/{file}"];
 
 /// Whether a route, or what is none, is answered to strangers.
 pub(super) fn is_open(route: Option<&str>) -> bool {
@@ -47,11 +48,7 @@ pub(super) async fn let_in(State(web): State<Web>, mut request: Request, next: N
     if open {
         return next.run(request).await;
     }
-    let actor = match bearer(request.headers()) {
-        Ok(token) => web.service.actor(&token).await,
-        Err(error) => Err(error),
-    };
-    match actor {
+    match actor_of(&web, Head::of(&request)).await {
         Ok(actor) => {
             authenticated(&request);
             let actor = actor.at(address_of(&request));
@@ -60,6 +57,19 @@ pub(super) async fn let_in(State(web): State<Web>, mut request: Request, next: N
         }
         Err(error) => Problem::from(error).into_response(),
     }
+}
+
+/// Who asks: by their token, or by the word of a trusted reverse proxy.
+async fn actor_of(web: &Web, head: Head<'_>) -> Result<Actor, ServiceError> {
+    if let Some(actor) = proxy_user::api_actor(web, head).await? {
+        return Ok(actor);
+    }
+    let actor = web.service.actor(&bearer(head.headers)?).await?;
+    if proxy_user::still_vouched(&actor, head) {
+        return Ok(actor);
+    }
+    let message = "the reverse proxy that made this session no longer names its user; sign in there again";
+    Err(ServiceError::Unauthenticated(message.to_owned()))
 }
 
 /// Where a request comes from; none: this machine, without a network in between.

@@ -25,8 +25,12 @@ use tokio::time::Sleep;
 const WRITE: Duration = Duration::from_secs(15);
 /// Somebody who is logged in and neither sends nor reads for so long can be asked to come again.
 const STILL: Duration = Duration::from_secs(2);
-/// How many requests are answered on a connection on which nobody is logged in; then it is closed.
+/// Maximum number of requests on a connection without a valid token or session; then it is closed.
 const STRANGERS_REQUESTS: u32 = 100;
+/// Number of requests on such a connection that are answered without delay: a page and what it loads.
+const UNDELAYED_REQUESTS: u32 = 10;
+/// Delay of each further one. A client that sends requests without reading responses would otherwise keep a processor busy.
+const REQUEST_DELAY: Duration = Duration::from_millis(100);
 
 /// Where a request comes from: the other end of the connection, or whom a trusted proxy names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +46,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    fn is_proxy(&self, address: IpAddr) -> bool {
+    pub(super) fn is_proxy(&self, address: IpAddr) -> bool {
         self.proxies.iter().any(|network| network.contains(&address))
     }
 
@@ -120,6 +124,12 @@ impl Connection {
     /// Whether it has answered as many requests as a stranger's may.
     pub(super) fn is_spent(&self) -> bool {
         self.is_stranger() && self.requests.load(Ordering::Relaxed) >= STRANGERS_REQUESTS
+    }
+
+    /// How long the current request waits before it is answered.
+    pub(super) fn delay(&self) -> Option<Duration> {
+        let is_delayed = self.is_stranger() && self.requests.load(Ordering::Relaxed) > UNDELAYED_REQUESTS;
+        is_delayed.then_some(REQUEST_DELAY)
     }
 
     /// Waits until it is to be closed.
@@ -365,6 +375,21 @@ mod tests {
         assert!(all.admit(ip("192.0.2.2")).is_some(), "a stream is counted elsewhere");
         drop(places);
         assert!(all.lock().by_id.is_empty());
+    }
+
+    #[test]
+    fn only_strangers_with_many_requests_are_delayed() {
+        let all = connections(2, 2, &[]);
+        let place = all.admit(ip("192.0.2.1")).unwrap();
+        let connection = place.connection();
+        for _ in 0..UNDELAYED_REQUESTS {
+            connection.request_begins();
+            assert_eq!(connection.delay(), None);
+        }
+        connection.request_begins();
+        assert_eq!(connection.delay(), Some(REQUEST_DELAY));
+        connection.set_authenticated();
+        assert_eq!(connection.delay(), None);
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub(super) async fn in_time(State(web): State<Web>, request: Request, next: Next
         let detail = format!("the request took longer than {MAX_SECONDS} s; nothing says how far it came");
         Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", "It took too long", detail).into_response()
     });
-    web.service.metrics().requested(response.status().as_u16(), begun.elapsed());
+    web.service.metrics().record_request(response.status().as_u16(), begun.elapsed());
     response
 }
 

@@ -14,6 +14,7 @@ mod limits;
 mod list;
 mod params;
 mod problem;
+mod proxy_user;
 mod repeat;
 mod serve;
 

@@ -11,6 +11,9 @@ use utoipa::ToSchema;
 use super::dashboard::Oops;
 use crate::service::{ServiceError, StoreError, Wrong};
 
+/// The code of what needs another proof of who the caller is.
+pub(super) const STEP_UP_REQUIRED: &str = "step_up_required";
+
 /// What went wrong.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Problem {
@@ -96,6 +99,16 @@ impl From<ServiceError> for Problem {
                 new(StatusCode::UNAUTHORIZED, "unauthenticated", "Who are you?")
             }
             ServiceError::Forbidden(_) => new(StatusCode::FORBIDDEN, "forbidden", "Not allowed"),
+            ServiceError::StepUpRequired(_) => Self {
+                detail: format!(
+                    "{detail}; log in again (POST /api/v1/login), and send this with the new token"
+                ),
+                ..new(StatusCode::FORBIDDEN, STEP_UP_REQUIRED, "Confirm who you are")
+            },
+            ServiceError::TooManyStreams(_) => Self {
+                retry_after: Some(30),
+                ..new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", "Too many event streams")
+            },
             ServiceError::TooMany(span) => Self {
                 retry_after: Some(span.as_millis().div_ceil(1000)),
                 ..new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "Too often")

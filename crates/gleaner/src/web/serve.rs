@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::{CONNECTION, CONTENT_TYPE};
-use axum::http::{HeaderValue, Request};
+use axum::http::{HeaderName, HeaderValue, Request};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 
 use super::connections::{Connection, Connections, Limits, Watched};
-use super::{Web, health, router};
+use super::{Web, health, proxy_user, router};
 
 /// How long a client may take to send its headers, and how long it may stay without a request.
 const HEADERS: Duration = Duration::from_secs(10);
@@ -59,6 +59,9 @@ async fn answer(
         per_address: api.max_connections_per_address as usize,
         proxies: api.trusted_proxies.clone(),
     });
+    // It was checked when the settings were read.
+    let user_header =
+        api.proxy_auth_header.as_ref().and_then(|name| HeaderName::try_from(name.as_str()).ok());
     let graceful = GracefulShutdown::new();
     loop {
         let (stream, peer) = tokio::select! {
@@ -81,12 +84,18 @@ async fn answer(
         let Some(place) = connections.admit(peer) else { continue };
         let (router, connection) = (router.clone(), place.connection());
         let limits = Arc::clone(&connections);
+        let user_header = user_header.clone();
         let answering = {
             let connection = Arc::clone(&connection);
             hyper::service::service_fn(move |mut request: Request<Incoming>| {
                 let (router, connection) = (router.clone(), Arc::clone(&connection));
                 let client = limits.limits().client(peer, request.headers());
                 request.extensions_mut().insert(client);
+                if let Some(name) = &user_header {
+                    let is_trusted = limits.limits().is_proxy(peer.to_canonical());
+                    let user = proxy_user::take(name, is_trusted, request.headers_mut());
+                    user.map(|user| request.extensions_mut().insert(user));
+                }
                 request.extensions_mut().insert(Arc::clone(&connection));
                 async move { Ok::<_, Infallible>(one(router, &connection, request.map(Body::new)).await) }
             })
@@ -116,9 +125,12 @@ async fn answer(
 /// Answers one request.
 async fn one(router: Router, connection: &Connection, request: Request<Body>) -> Response {
     connection.request_begins();
-    if connection.is_stranger() {
-        // One request a turn: who sends many at once waits with everybody else.
-        tokio::task::yield_now().await;
+    let is_health_check = matches!(request.uri().path(), "/healthz" | "/readyz");
+    match connection.delay().filter(|_| !is_health_check) {
+        Some(delay) => tokio::time::sleep(delay).await,
+        // Pipelined requests wait behind those of other connections.
+        None if connection.is_stranger() => tokio::task::yield_now().await,
+        None => {}
     }
     let mut response = router.oneshot(request).await.unwrap_or_else(|never| match never {});
     let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);

@@ -1,7 +1,7 @@
 //! Logging in, tokens, users and collections.
 
 use gleaner::config::secret::Secret;
-use gleaner::service::Scope;
+use gleaner::service::{Scope, TokenKind};
 use gleaner_core::time::Span;
 use reqwest::Method;
 use serde_json::json;
@@ -14,6 +14,8 @@ on_both!(
     a_password_lets_in_and_a_wrong_one_does_not,
     guessing_passwords_is_slowed_down,
     a_link_lets_in_once,
+    starts_print_a_link_until_somebody_has_logged_in,
+    starts_print_no_link_where_there_is_a_password,
     tokens_are_listed_and_revoked_by_name,
     a_token_grants_no_more_than_its_maker_has,
     only_admins_manage_users,
@@ -46,7 +48,7 @@ async fn a_password_lets_in_and_a_wrong_one_does_not(db: Database) {
 
 async fn guessing_passwords_is_slowed_down(db: Database) {
     let api = Api::new(db).await;
-    api.by().set_password("admin", &Secret::new("correct horse")).await.unwrap();
+    api.by().set_password("admin", None, &Secret::new("correct horse")).await.unwrap();
     for _ in 0..5 {
         log_in(&api, json!({ "name": "admin", "password": "wrong horse" })).await.problem(401);
     }
@@ -59,7 +61,7 @@ async fn guessing_passwords_is_slowed_down(db: Database) {
 
 async fn a_link_lets_in_once(db: Database) {
     let api = Api::new(db).await;
-    let code = api.service.first_login_code().await.unwrap().expect("nobody has a password yet");
+    let code = api.service.login_code("admin").await.unwrap().secret;
     let answer = log_in(&api, json!({ "code": code.expose() })).await;
     assert!(answer.is(200)["token"].is_string());
     let again = log_in(&api, json!({ "code": code.expose() })).await;
@@ -69,7 +71,37 @@ async fn a_link_lets_in_once(db: Database) {
     let late = late.is(201)["code"].clone();
     api.clock.advance(Span::from_hours(24));
     log_in(&api, json!({ "code": late })).await.problem(401);
-    api.by().set_password("admin", &Secret::new("correct horse")).await.unwrap();
+}
+
+async fn starts_print_a_link_until_somebody_has_logged_in(db: Database) {
+    let mut api = Api::new(db).await;
+    let mut codes = Vec::new();
+    for _ in 0..3 {
+        codes.push(api.service.first_login_code().await.unwrap().expect("nobody has logged in yet"));
+        api.stop().await;
+        api.start_again().await;
+    }
+    // Whoever copied the first one gets in, whatever was started since.
+    log_in(&api, json!({ "code": codes[0].expose() })).await.is(200);
+    for code in &codes {
+        log_in(&api, json!({ "code": code.expose() })).await.problem(401);
+    }
+    assert_eq!(api.service.first_login_code().await.unwrap(), None, "although nobody has a password");
+    api.stop().await;
+    api.start_again().await;
+    assert_eq!(api.service.first_login_code().await.unwrap(), None);
+    let code = api.service.login_code("admin").await.unwrap();
+    log_in(&api, json!({ "code": code.secret.expose() })).await.is(200);
+}
+
+async fn starts_print_no_link_where_there_is_a_password(db: Database) {
+    let api = Api::new(db).await;
+    for _ in 0..30 {
+        assert!(api.service.first_login_code().await.unwrap().is_some());
+    }
+    let links = api.db.store.tokens(1, TokenKind::Link).await.unwrap();
+    assert_eq!(links.len(), 10, "many starts leave few links");
+    api.by().set_password("admin", None, &Secret::new("correct horse")).await.unwrap();
     assert_eq!(api.service.first_login_code().await.unwrap(), None);
 }
 

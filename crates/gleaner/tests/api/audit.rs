@@ -135,7 +135,7 @@ async fn no_secret_is_written_down(db: Database) {
 
 async fn failed_logins_are_counted_in_few_rows(db: Database) {
     let api = Api::new(db).await;
-    api.by().set_password("admin", &Secret::new("correct horse")).await.unwrap();
+    api.by().set_password("admin", None, &Secret::new("correct horse")).await.unwrap();
     let log_in = async |name: &str, password: &str| {
         let login = json!({ "name": name, "password": password });
         api.ask(Method::POST, "/api/v1/login", Some(login), &[]).await.status

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gleaner::clock::{Chance, Clock, ManualClock};
+use gleaner::clock::{Clock, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::service::{Actor, By, Scope, Service};
 use gleaner::web::{self, Web};
@@ -85,7 +85,7 @@ impl Api {
         shown: Arc<dyn Clock>,
     ) -> Self {
         let (config, store) = (config(settings), Arc::clone(&db.store));
-        let service = Arc::new(Service::new(store, config, shown, Chance::seeded(1)));
+        let service = Arc::new(Service::new(store, config, shown, RandomSource::seeded(1)));
         let actor = service.local().await.unwrap();
         let stop = Arc::new(Notify::new());
         let (base, server) = listen("127.0.0.1:0", &service, &stop).await;
@@ -104,7 +104,7 @@ impl Api {
     pub(crate) async fn start_again(&mut self) {
         let (store, clock) = (Arc::clone(&self.db.store), Arc::clone(&self.clock));
         let config = self.service.config().clone();
-        self.service = Arc::new(Service::new(store, config, clock, Chance::seeded(2)));
+        self.service = Arc::new(Service::new(store, config, clock, RandomSource::seeded(2)));
         let address = self.base.trim_start_matches("http://").to_owned();
         self.server = listen(&address, &self.service, &self.stop).await.1;
     }
@@ -167,6 +167,12 @@ impl Api {
             request = request.header(*name, *value);
         }
         request.bearer_auth(&self.token).send().await.unwrap()
+    }
+
+    /// The same with another token.
+    pub(crate) async fn open_as(&self, token: &str, path: &str) -> reqwest::Response {
+        let request = self.client.get(format!("{}/api/v1{path}", self.base));
+        request.bearer_auth(token).send().await.unwrap()
     }
 
     /// The status of an answer that may go on for ever, to whoever has this token; none: to nobody.

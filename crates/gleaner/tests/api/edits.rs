@@ -18,6 +18,7 @@ on_both!(
     a_credential_goes_in_and_never_out,
     an_edit_that_changes_nothing_is_none,
     many_are_changed_at_once,
+    fields_are_set_of_many_at_once,
 );
 
 async fn an_edit_changes_what_is_sent_and_null_is_the_usual(db: Database) {
@@ -135,6 +136,43 @@ async fn an_edit_that_changes_nothing_is_none(db: Database) {
     for same in [json!({}), json!({ "url": "https://a.example/", "enabled": true, "name": null })] {
         assert_eq!(api.patch(&path, same).await.is(200)["version"], 1, "a poll under way is not disturbed");
     }
+}
+
+async fn fields_are_set_of_many_at_once(db: Database) {
+    let api = Api::new(db).await;
+    let (a, b) = (add(&api, "https://a.example/").await, add(&api, "https://b.example/").await);
+    let fields = json!({
+        "poll_interval_minutes": "auto", "policy": "backoff", "poll_delay_seconds": 5, "duplicates": "content",
+        "ignore_robots": true, "full_content": true, "backfill": "recent", "article_selector": "h2 a",
+    });
+    let edit = json!({ "ids": [a, b, 999], "action": "edit", "fields": fields });
+    let done = api.post("/sources/bulk", edit).await;
+    assert_eq!(done.is(200)["items"][2]["problem"]["code"], "not_found");
+    for id in [a, b] {
+        let read = source(&api, id).await;
+        for (name, value) in fields.as_object().unwrap() {
+            assert_eq!(&read[name], value, "{name}");
+        }
+    }
+    let back = json!({ "filter": {}, "action": "edit", "fields": { "poll_interval_minutes": null } });
+    assert_eq!(ids(api.post("/sources/bulk", back).await.is(200)), [a, b]);
+    assert_eq!(source(&api, b).await["poll_interval_minutes"], json!(null));
+    for (fields, field) in [
+        (json!({}), "fields"),
+        (json!({ "name": "both" }), "name"),
+        (json!({ "url": "https://c.example/" }), "url"),
+        (json!({ "credential": { "basic": { "user": "u", "password": "p" } } }), "credential"),
+        (json!({ "disabled_reason": "x" }), "disabled_reason"),
+        (json!({ "poll_interval_minutes": 525_601 }), "poll_interval_minutes"),
+        (json!({ "poll_delay_seconds": 86_401 }), "poll_delay_seconds"),
+        (json!({ "policy": "none such" }), "policy"),
+        (json!({ "collection_id": 77 }), "collection_id"),
+    ] {
+        let refused =
+            api.post("/sources/bulk", json!({ "ids": [a], "action": "edit", "fields": fields })).await;
+        assert_eq!((refused.problem(422), wrong(&refused.body)), ("invalid", vec![field]), "{fields}");
+    }
+    assert_eq!(source(&api, a).await["version"], 3, "what is refused changes nothing");
 }
 
 async fn many_are_changed_at_once(db: Database) {

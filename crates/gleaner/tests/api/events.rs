@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gleaner::clock::{Chance, Clock, ManualClock};
+use gleaner::clock::{Clock, ManualClock, RandomSource};
 use gleaner::service::{NewEvent, Service, TokenKind};
 use gleaner::store::{Cleanup, Options, open};
 use gleaner_core::time::{Span, Time};
@@ -192,7 +192,7 @@ async fn an_event_tells_of_posts_without_their_bodies(db: Database) {
 async fn another(api: &Api) -> Arc<Service> {
     let store = open(&Options::new(&api.db.url)).await.unwrap();
     let (config, clock) = (api.service.config().clone(), Arc::clone(&api.clock));
-    Arc::new(Service::new(store, config, clock, Chance::seeded(2)))
+    Arc::new(Service::new(store, config, clock, RandomSource::seeded(2)))
 }
 
 async fn a_stream_goes_on_where_it_was_while_others_commit(db: Database) {
@@ -308,7 +308,7 @@ impl Clock for Fast {
         self.0.now()
     }
 
-    fn real(&self, span: Span) -> Duration {
+    fn real_duration(&self, span: Span) -> Duration {
         Duration::from_micros(span.as_millis())
     }
 }

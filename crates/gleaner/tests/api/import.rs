@@ -10,6 +10,8 @@ use crate::support::http::{Reply, Server};
 
 on_both!(
     lists_go_in_and_out,
+    a_json_list_keeps_every_field,
+    a_source_of_the_api_is_a_line,
     what_is_there_is_skipped,
     lists_are_fetched_behind_the_guard,
     what_is_no_list_is_refused,
@@ -41,12 +43,66 @@ async fn lists_go_in_and_out(db: Database) {
     assert_eq!(json.header("content-type"), Some("application/x-ndjson"));
     assert_eq!(
         json.is(200),
-        &json!({ "url": "https://a.example/", "kind": "feed", "name": "A", "collection": "News" })
+        &json!({
+            "url": "https://a.example/", "kind": "feed", "name": "A", "collection": "News", "backfill": false,
+        })
     );
     let one = import(&api, "?collection_id=1", "application/x-ndjson", &json.text).await;
     assert_eq!(one.is(200)["added"], 1, "another collection is another source");
     let only = api.get("/export?format=json&collection_id=1").await;
     assert_eq!(only.is(200)["collection"], "default");
+}
+
+/// Deletes everything, and imports what was exported before.
+async fn again(api: &Api) -> (String, String) {
+    let before = api.get("/export?format=json").await.text;
+    api.post("/sources/bulk", json!({ "filter": {}, "action": "delete" })).await.is(200);
+    let told = import(api, "?backfill=recent", "application/x-ndjson", &before).await;
+    assert_eq!(told.is(200)["bad"], 0, "{}", told.text);
+    (before, api.get("/export?format=json").await.text)
+}
+
+async fn a_json_list_keeps_every_field(db: Database) {
+    let api = Api::new(db).await;
+    api.post("/collections", json!({ "name": "Blogs" })).await.is(201);
+    let all = json!({
+        "url": "https://a.example/", "kind": "watchlist", "name": "A", "collection_id": 2,
+        "poll_interval_minutes": 525_600, "poll_delay_seconds": 86_400, "article_selector": "h2 a",
+        "ignore_selector": ".ads", "full_content": true, "backfill": true, "ignore_robots": true,
+        "policy": "backoff", "duplicates": "content", "enabled": false,
+        "credential": { "basic": { "user": "ada", "password": "hidden-word" } },
+    });
+    assert_eq!(api.post("/sources", all).await.is(201)["has_credential"], true);
+    let plain = api.post("/sources", json!({ "url": "https://b.example/" })).await.is(201)["id"].clone();
+    let spam = json!({ "reason": "too much noise" });
+    api.patch(&format!("/sources/{plain}/feed-disable"), spam).await.is(200);
+    let line = r#"{"url":"https://c.example/","enabled":false,"disabled_reason":"404 five times"}"#;
+    assert_eq!(import(&api, "", "", line).await.is(200)["added"], 1);
+    let (before, after) = again(&api).await;
+    assert_eq!(after, before, "what is written is read again");
+    assert!(!before.contains("hidden-word") && !before.contains("ada"), "{before}");
+    let sources = api.get("/sources").await.is(200)["items"].clone();
+    let of = |url: &str| sources.as_array().unwrap().iter().find(|one| one["url"] == url).unwrap();
+    let (full, held, off) = (of("https://a.example/"), of("https://b.example/"), of("https://c.example/"));
+    assert_eq!((&full["status"], &full["ignore_robots"]), (&json!("disabled"), &json!(true)));
+    assert_eq!((&full["poll_interval_minutes"], &full["has_credential"]), (&json!(525_600), &json!(false)));
+    assert_eq!((&held["status"], &held["backfill"]), (&json!("quarantined"), &json!(false)));
+    assert_eq!((&held["quarantine_reason"], &held["next_poll_at"]), (&json!("too much noise"), &json!(null)));
+    assert_eq!((&off["status"], &off["disabled_reason"]), (&json!("disabled"), &json!("404 five times")));
+    let long = format!(r#"{{"url":"https://d.example/","manual_quarantine":"{}"}}"#, "x".repeat(501));
+    assert_eq!(import(&api, "", "", &long).await.is(200)["bad"], 1, "a reason has a limit");
+}
+
+/// Whatever the API says of a source, a list may say, too.
+async fn a_source_of_the_api_is_a_line(db: Database) {
+    let api = Api::new(db).await;
+    let made = api.post("/sources", json!({ "url": "https://a.example/", "name": "A" })).await;
+    let line = made.is(201).to_string();
+    let path = format!("/sources/{}", made.body["id"]);
+    assert_eq!(api.delete(&path).await.status, 204);
+    let told = import(&api, "", "application/x-ndjson", &line).await;
+    assert_eq!((&told.is(200)["added"], &told.body["bad"]), (&json!(1), &json!(0)), "{}", told.text);
+    assert_eq!(api.get("/sources").await.is(200)["items"][0]["name"], "A");
 }
 
 async fn what_is_there_is_skipped(db: Database) {

@@ -176,6 +176,7 @@ impl Scene {
             "PUT /api/v1/keys/{service}" => Some(json!({ "key": "secret" })),
             "POST /api/v1/tokens" | "POST /api/v1/feed-tokens" => Some(json!({ "name": self.name() })),
             "POST /api/v1/users" => Some(json!({ "name": self.name() })),
+            "PUT /api/v1/users/{name}/oidc" => Some(json!({ "subject": self.name() })),
             "PUT /api/v1/users/{name}/password" => Some(json!({ "password": "long enough for it" })),
             _ => None,
         };

@@ -16,6 +16,7 @@ mod polling;
 mod posts;
 mod private;
 mod schemathesis;
+mod sessions;
 mod signs;
 mod sources;
 mod trouble;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gleaner::clock::{Chance, Clock as _};
+use gleaner::clock::{Clock as _, RandomSource};
 use gleaner::engine::Sender;
 use gleaner::service::Service;
 use gleaner::store::{Options, open};
@@ -184,7 +184,7 @@ async fn private_targets_are_refused(db: Database) {
     let mut config = scene.api.service.config().clone();
     config.fetch.allow_private_networks.clear();
     let (store, clock) = (Arc::clone(&scene.api.db.store), Arc::clone(&scene.api.clock));
-    let closed = Service::new(store, config, clock, Chance::seeded(3));
+    let closed = Service::new(store, config, clock, RandomSource::seeded(3));
     scene.tell("test.one", json!({})).await;
     assert_eq!(closed.sender("closed").unwrap().send_due().await.unwrap(), 1);
     let log = scene.log(id).await;
@@ -334,7 +334,7 @@ async fn deliveries_survive_a_restart(db: Database) {
     // Another process, with nothing but the database.
     let store = open(&Options::new(&api.db.url)).await.unwrap();
     let (config, clock) = (api.service.config().clone(), Arc::clone(&api.clock));
-    let service = Service::new(store, config, clock, Chance::seeded(4));
+    let service = Service::new(store, config, clock, RandomSource::seeded(4));
     let scene = Scene { sender: service.sender("second").unwrap(), api, server };
     assert_eq!(scene.send().await, 0, "the pause is kept, too");
     scene.to_next_try(id).await;

@@ -87,6 +87,23 @@ async fn a_stranger_is_answered_a_hundred_times_a_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_requests_of_a_stranger_are_delayed() {
+    let api = Api::new(sqlite().await).await;
+    let took = async |path: &str, header: &str| {
+        let begun = Instant::now();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\n{header}\r\n");
+        let last = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{header}\r\n");
+        let answers = super::bodies::exchange(&api, (request.repeat(29) + &last).as_bytes()).await;
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 30, "{path}");
+        begun.elapsed()
+    };
+    assert!(took("/login", "").await >= Duration::from_secs(2), "twenty of thirty wait 100 ms each");
+    let health = took("/healthz", "").await;
+    let authenticated = took("/api/v1/me", &format!("authorization: Bearer {}\r\n", api.token)).await;
+    assert!(health < Duration::from_secs(2) && authenticated < Duration::from_secs(2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_have_a_limit_of_their_own() {
     let settings = ["api.max_streams=3", "api.max_connections=5", "api.max_connections_per_address=50"];
     let api = Api::with(sqlite().await, &settings).await;

@@ -25,7 +25,7 @@ async fn log_in(api: &Api, from: &str, body: Value) -> Answer {
 
 async fn with_password(db: Database) -> Api {
     let api = Api::with(db, &["api.trusted_proxies=[\"127.0.0.1\"]"]).await;
-    api.by().set_password("admin", &Secret::new("correct horse")).await.unwrap();
+    api.by().set_password("admin", None, &Secret::new("correct horse")).await.unwrap();
     api
 }
 

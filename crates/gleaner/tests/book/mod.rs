@@ -38,6 +38,11 @@ fn the_committed_settings_are_those_of_the_table() {
 }
 
 #[test]
+fn the_committed_source_fields_are_those_of_the_table() {
+    check("docs/source-fields.md", &gleaner::source_fields::page());
+}
+
+#[test]
 fn the_committed_timelines_are_what_the_tables_do() {
     check("docs/policies.md", &timelines::renewed(&read("docs/policies.md")));
 }

@@ -1,6 +1,6 @@
 //! Nothing that anybody writes becomes script: not a feed, a page, an error message, a list, nor another user.
 
-use gleaner::service::{NewSource, NewWebhook, PostFilter, Scope};
+use gleaner::service::{NewWebhook, PostFilter, Scope, SourceSettings};
 use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 
@@ -8,6 +8,7 @@ use super::driver::Browser;
 use super::payloads;
 use super::site::{Site, escaped};
 use crate::support::http::Reply;
+use crate::support::{new_feed, new_source};
 
 /// What shows that a text became more than a text: an element, a handler, a link that is script, or a run.
 const BECAME: &str = "const bad = []; if (window.ran) bad.push('it ran');\
@@ -94,7 +95,7 @@ async fn set_scene(site: &Site, payloads: &[String]) -> Vec<String> {
         // What a server says of itself comes back in error messages.
         let reason: String = name.chars().filter(char::is_ascii).collect();
         site.world.on(&path, Reply::raw(format!("HTTP/1.1 404 {reason}\r\nContent-Length: 0\r\n\r\n")));
-        let new = NewSource { name: Some(name.clone()), ..NewSource::feed(site.world.url(&path)) };
+        let new = SourceSettings { name: Some(name.clone()), ..new_feed(site.world.url(&path)) };
         let id = by.add(&new).await.unwrap().id;
         if n % 4 == 0 {
             by.set_aside(id, &name).await.unwrap();
@@ -127,7 +128,7 @@ async fn set_scene(site: &Site, payloads: &[String]) -> Vec<String> {
         Reply::ok(format!("<title>{}</title><ul>{page}</ul>", payloads[1]))
             .header("content-type", "text/html"),
     );
-    by.add(&NewSource::new(Kind::Watchlist, site.world.url("/index"))).await.unwrap();
+    by.add(&new_source(Kind::Watchlist, site.world.url("/index"))).await.unwrap();
     paths.extend((0..6).map(|n| format!("/sources?sort=added&page={n}")));
     paths
 }

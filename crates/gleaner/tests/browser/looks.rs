@@ -13,7 +13,7 @@ use crate::support::http::Reply;
 async fn furnished() -> (Site, Vec<String>) {
     let mut site = Site::new().await;
     let by = site.api.by();
-    by.set_password("admin", &Secret::new("correct horse battery".to_owned())).await.unwrap();
+    by.set_password("admin", None, &Secret::new("correct horse battery".to_owned())).await.unwrap();
     by.create_user("someone-with-a-rather-long-name", false).await.unwrap();
     by.create_collection("A collection with a rather long name, as people like them").await.unwrap();
     by.create_token("reader", &[Scope::Read], Span::from_days(30)).await.unwrap();

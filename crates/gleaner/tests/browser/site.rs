@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use gleaner::clock::Clock as _;
 use gleaner::engine::Engine;
-use gleaner::service::{NewSource, Service};
+use gleaner::service::Service;
 use gleaner_core::time::Span;
 use tokio::task::JoinHandle;
 
 use super::driver::Browser;
 use crate::api::client::Api;
 use crate::support::http::{Reply, Server};
+use crate::support::new_feed;
 use crate::support::sqlite;
 
 pub(super) struct Site {
@@ -72,7 +73,7 @@ impl Site {
 
     /// Adds what is at a path.
     pub(super) async fn add(&self, path: &str) -> i64 {
-        let new = NewSource::feed(self.world.url(path));
+        let new = new_feed(self.world.url(path));
         self.api.by().add(&new).await.unwrap().id
     }
 

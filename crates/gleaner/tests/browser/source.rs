@@ -1,11 +1,11 @@
 //! A source, from the URL that is pasted to the marks of its polls.
 
-use gleaner::service::NewSource;
 use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
 
 use super::site::{Site, feed};
 use crate::support::http::Reply;
+use crate::support::new_source;
 
 #[tokio::test]
 async fn a_source_is_added_by_what_is_seen_of_it() {
@@ -38,7 +38,7 @@ async fn a_form_is_checked_and_tried_as_it_is_typed() {
     let site = Site::new().await;
     let page = "<main><h2><a href=/a>The first of all articles</a></h2></main><p><a href=/b>Imprint</a></p>";
     site.world.on("/index", Reply::ok(page).header("content-type", "text/html"));
-    let new = NewSource::new(Kind::Watchlist, site.world.url("/index"));
+    let new = new_source(Kind::Watchlist, site.world.url("/index"));
     let id = site.api.by().add(&new).await.unwrap().id;
     let browser = site.browser().await;
     browser.go(&site.at(&format!("/sources/{id}/edit"))).await;
@@ -49,7 +49,7 @@ async fn a_form_is_checked_and_tried_as_it_is_typed() {
         .until_true("return document.querySelector('#wrong-poll_interval_minutes').textContent === ''")
         .await;
     browser.fill("#article_selector", "h2 a[").await;
-    browser.until_reads("#wrong-article_selector", "is no CSS selector").await;
+    browser.until_reads("#wrong-article_selector", "is not a valid CSS selector").await;
     // Leaving the field is enough to see what it finds.
     browser.fill("#article_selector", "h2 a").await;
     browser.click("#name").await;

@@ -61,6 +61,30 @@ fn a_served_database_is_copied_and_restored_elsewhere() {
     assert!(old.contains("later"), "{old}");
 }
 
+#[test]
+fn backups_and_restores_are_in_the_audit_log() {
+    let rows = |site: &Site| -> Vec<serde_json::Value> {
+        let listed = site.run(&["audit", "--json"]).ok();
+        listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let site = backed_up();
+    let row = rows(&site).into_iter().find(|row| row["action"] == "backup").expect("the backup has a row");
+    assert_eq!((&row["user_name"], &row["target_name"]), (&"admin".into(), &"copy.db".into()));
+    assert!(row["via"].as_str().unwrap().starts_with("command line (OS user "), "{row}");
+    let other = elsewhere(&site);
+    other.run(&["restore", "copy.db"]).ok();
+    let all = rows(&other);
+    let newest = &all[0];
+    assert_eq!((&newest["action"], &newest["target_name"]), (&"restore".into(), &"copy.db".into()));
+    let taken_at = newest["changes"]["backup_taken_at"].as_str().expect("it says when the backup was taken");
+    assert!(taken_at.starts_with("20"), "{taken_at}");
+    assert!(all.iter().all(|row| row["action"] != "backup"), "what came after the backup is not in it");
+    // A database that was restored is no backup any more, until it is backed up again.
+    std::fs::copy(other.place.path().join("gleaner.db"), other.place.path().join("raw.db")).unwrap();
+    other.run(&["restore", "raw.db", "--force"]).ok();
+    assert_eq!(rows(&other)[0]["changes"]["backup_taken_at"], serde_json::Value::Null);
+}
+
 /// A site with a database and a backup of it.
 fn backed_up() -> Site {
     let site = Site::local();

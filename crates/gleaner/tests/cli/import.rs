@@ -42,7 +42,7 @@ fn a_list_is_imported_and_told_line_by_line(site: &Site) {
     let run = site.run(&["import", "list.opml"]);
     assert_eq!(
         (run.code, run.err.as_str()),
-        (1, "error: 2 could not be imported, as told line by line; the rest was\n")
+        (1, "error: 2 could not be imported, see the lines above; the others were\n")
     );
     insta::assert_snapshot!("imported", run.out);
     let again = site.run_with(&["import", "-", "--json"], LIST);
@@ -123,9 +123,9 @@ fn ten_thousand_feeds_take_seconds(site: &Site) {
 
 fn wrong_lists_are_told(site: &Site) {
     for (list, words) in [
-        ("", "it is no OPML: there is no <opml> in it"),
-        ("<html><body>Not here</body></html>", "it is no OPML"),
-        ("<rss version='2.0'/>", "it is no OPML"),
+        ("", "it is not OPML: it has no <opml> element"),
+        ("<html><body>Not here</body></html>", "it is not OPML"),
+        ("<rss version='2.0'/>", "it is not OPML"),
     ] {
         let failed = site.run_with(&["import", "-"], list).failed(2);
         assert!(failed.contains(words), "{failed}");

@@ -67,7 +67,7 @@ fn wrong_usage_of_links_is_told() {
     for (args, message) in [
         (&[][..], "give a URL to fetch, or a page on standard input and with --url where it came from"),
         (&["https://a.example/", "--url", "https://a.example/"], "leave it out to fetch one"),
-        (&["--url", "https://a.example/", "--selector", "a["], "'a[' is no CSS selector"),
+        (&["--url", "https://a.example/", "--selector", "a["], "'a[' is not a valid CSS selector"),
         (&["--url", "a.example"], "it must begin with http:// or https://"),
         (&["--url", "https://a.example/", "--json", "--plain"], "cannot be used with"),
     ] {

@@ -1,6 +1,11 @@
 //! `user`, `token` and `collection`, on the database itself and through a server.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
 use super::site::{Site, on_both_ways};
+use super::{IntoRun as _, Run};
 
 on_both_ways!(
     users_are_managed,
@@ -97,6 +102,56 @@ fn what_was_done_is_in_the_audit_log(site: &Site) {
     assert!(via.starts_with("command line (OS user ") || via == "token tests", "{via}");
     assert_eq!(site.run(&["audit", "--user", "nobody"]).ok(), "nothing was written down\n");
     assert_eq!(site.run(&["audit", "--limit", "1", "--json"]).ok().lines().count(), 1);
+}
+
+#[test]
+fn ones_own_password_is_changed_with_the_current_one() {
+    let site = Site::served();
+    site.run_with(&["user", "password", "admin"], "correct horse\n").ok();
+    let wrong = site.run_with(&["user", "password", "admin"], "wrong horse\nanother horse\n").failed(2);
+    assert_eq!(wrong, "error: this is not your current password\n");
+    site.run_with(&["user", "password", "admin"], "correct horse\nanother horse\n").ok();
+    // On the machine itself nobody asks.
+    let local = site.place.command(&["--config", "gleaner.toml", "user", "password", "admin"]);
+    assert_eq!(with_input(local, "a third horse\n").code, 0);
+}
+
+fn with_input(mut command: Command, input: &str) -> Run {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Run { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn a_token_that_another_process_revokes_ends_its_stream() {
+    let site = Site::served();
+    let made = site.run(&["token", "create", "follower"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    site.place.write("token", &made.out);
+    let mut follow = site.command(&["events", "--follow"]);
+    follow.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut follow = follow.spawn().unwrap();
+    let mut err = BufReader::new(follow.stderr.take().unwrap()).lines();
+    let until_open = || {
+        // The token is marked as used by the request that opens the stream.
+        let listed =
+            site.place.command(&["--config", "gleaner.toml", "token", "list", "--json"]).into_run().out;
+        let mut rows = listed.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        rows.any(|row| row["name"] == "follower" && row["last_used_at"].is_string())
+    };
+    let begun = Instant::now();
+    while !until_open() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the stream is not open");
+    }
+    let revoke = site.place.command(&["--config", "gleaner.toml", "token", "revoke", "follower"]).into_run();
+    assert_eq!(revoke.code, 0, "{}", revoke.err);
+    // It hears that the stream is over, comes again, and is not let in.
+    let said: Vec<String> = err.by_ref().map_while(Result::ok).collect();
+    assert!(said.last().unwrap().contains("the access token is not valid"), "{said:?}");
+    assert_eq!(follow.wait().unwrap().code(), Some(5));
 }
 
 #[test]

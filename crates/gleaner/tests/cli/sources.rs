@@ -7,6 +7,9 @@ use crate::support::http::{Reply, Server};
 
 on_both_ways!(
     sources_are_added_changed_and_removed,
+    every_field_is_a_flag,
+    many_sources_are_edited,
+    a_credential_stays_with_its_origin,
     sources_are_polled_and_explained,
     sources_are_named_by_id_or_url,
     suspects_are_listed_and_explained,
@@ -98,7 +101,10 @@ fn sources_are_added_changed_and_removed(site: &Site) {
     assert!(usual["poll_interval_minutes"].is_null(), "{usual}");
     for (args, words) in [
         (&["edit", "1"][..], "say what is to change"),
-        (&["edit", "1", "--interval", "soon"], "--interval soon: it takes a whole number, auto or default"),
+        (
+            &["edit", "1", "--interval", "soon"],
+            "poll_interval_minutes must be a whole number of minutes from 1 to 525600, or \"auto\"",
+        ),
         (&["edit", "1", "--policy", "strict"], "there is no policy 'strict'"),
         (&["edit", "1", "--duplicates", "none"], "duplicates must be \"entry\" or \"content\""),
         (&["edit", "1", "--kind", "podcast"], "'podcast' is no kind of source"),
@@ -124,6 +130,124 @@ fn sources_are_added_changed_and_removed(site: &Site) {
     let removed = site.run(&["remove", "1", "--yes"]).ok();
     assert_eq!(removed, format!("source 1 ({url}) is removed, and its posts with it\n"));
     assert_eq!(site.run(&["show", "1"]).failed(3), "error: source 1 does not exist\n");
+}
+
+fn every_field_is_a_flag(site: &Site) {
+    site.run(&["collection", "create", "news"]).ok();
+    let args = [
+        "add",
+        "https://a.example/",
+        "--unchecked",
+        "--kind",
+        "watchlist",
+        "--name",
+        "A",
+        "--collection",
+        "news",
+        "--interval",
+        "525600",
+        "--delay",
+        "86400",
+        "--policy",
+        "backoff",
+        "--duplicates",
+        "content",
+        "--article-selector",
+        "h2 a",
+        "--ignore-selector",
+        ".ads",
+        "--full-content",
+        "true",
+        "--backfill",
+        "recent",
+        "--ignore-robots",
+        "true",
+        "--enabled",
+        "false",
+        "--credential",
+        "basic:ada",
+    ];
+    let added = site.run_with(&args, "hidden-word\n").ok();
+    assert!(added.starts_with("added https://a.example/ as source 1;"), "{added}");
+    let read = site.json(&["show", "1"])["source"].clone();
+    let expected = serde_json::json!({
+        "kind": "watchlist", "name": "A", "collection_id": 2, "poll_interval_minutes": 525_600,
+        "poll_delay_seconds": 86_400, "policy": "backoff", "duplicates": "content", "article_selector": "h2 a",
+        "ignore_selector": ".ads", "full_content": true, "backfill": "recent", "ignore_robots": true,
+        "enabled": false, "has_credential": true,
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&read[name], value, "{name}");
+    }
+    assert!(!read.to_string().contains("hidden-word"), "{read}");
+    let removed = site.json(&["edit", "1", "--credential", "none", "--article-selector", ""]);
+    assert_eq!((&removed["has_credential"], &removed["article_selector"]), (&false.into(), &().into()));
+    for (args, words) in [
+        (&["add", "https://b.example/", "--unchecked", "--interval", "525601"][..], "from 1 to 525600"),
+        (&["add", "https://b.example/", "--unchecked", "--delay", "86401"], "from 0 to 86400"),
+        (&["add", "https://b.example/", "--unchecked", "--ignore-robots", "maybe"], "must be true or false"),
+        (&["add", "https://b.example/", "--unchecked", "--article-selector", "((("], "selector"),
+        (
+            &["add", "https://b.example/", "--unchecked", "--credential", "secret"],
+            "basic:USER or header:NAME",
+        ),
+        (&["--set", "source.poll_interval_minutes=525601", "list"], "from 1 to 525600"),
+    ] {
+        let failed = site.run(args).failed(2);
+        assert!(failed.contains(words), "{failed}");
+    }
+}
+
+fn many_sources_are_edited(site: &Site) {
+    for n in 0..3 {
+        site.run(&["add", "--unchecked", &format!("https://a.example/{n}")]).ok();
+    }
+    let changed =
+        site.run(&["edit", "1", "https://a.example/1", "--interval", "15", "--policy", "backoff"]).ok();
+    assert_eq!(changed, "set policy, poll_interval_minutes of 2 sources\n");
+    let intervals = || {
+        let listed = site.run(&["list", "--json"]).ok();
+        let read = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        listed.lines().map(|line| read(line)["poll_interval_minutes"].to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(intervals(), ["15", "15", "null"]);
+    site.run(&["disable", "3"]).ok();
+    let selected = site.run(&["edit", "--select", "status=disabled", "--interval", "auto"]).ok();
+    assert_eq!(selected, "set poll_interval_minutes of 1 source\n");
+    assert_eq!(intervals(), ["15", "15", "\"auto\""]);
+    let all = site.run(&["edit", "--select", "all", "--interval", "default", "--json"]).ok();
+    assert_eq!(all.lines().count(), 3);
+    assert_eq!(intervals(), ["null", "null", "null"]);
+    for (args, words) in [
+        (&["edit", "1", "2", "--name", "both"][..], "name cannot be set of many sources at once"),
+        (&["edit", "--select", "colour=red", "--interval", "15"], "--select colour=red: it takes"),
+        (&["edit", "--interval", "15"], "required"),
+    ] {
+        let failed = site.run(args).failed(2);
+        assert!(failed.contains(words), "{failed}");
+    }
+}
+
+/// A feed behind a password is read with it; a page cannot direct the password to another origin.
+fn a_credential_stays_with_its_origin(site: &Site) {
+    let ((_one, server), (_two, other)) = (web(), web());
+    server.on_all(|request| match request.header("authorization") {
+        Some(_) => Reply::ok(FEED),
+        None => Reply::status(401),
+    });
+    let page = |feed: &str| {
+        Reply::ok(format!("<html><link rel=alternate type='application/rss+xml' href='{feed}'><p>Hi</html>"))
+    };
+    server.on("/page", page(other.url("/feed").as_str()));
+    other.on("/feed", Reply::ok(FEED));
+    let url = server.url("/feed").to_string();
+    site.run_with(&["add", &url, "--credential", "basic:ada"], "hidden-word\n").ok();
+    assert_eq!(site.json(&["show", "1"])["source"]["name"], "News", "it was read with its credential");
+    let page = server.url("/page").to_string();
+    let args = ["add", &page, "--credential", "basic:ada"];
+    let refused = site.run_with(&args, "hidden-word\n").failed(2);
+    assert!(refused.contains("which is not of the same origin"), "{refused}");
+    assert!(other.requests().iter().all(|request| request.header("authorization").is_none()));
 }
 
 fn sources_are_polled_and_explained(site: &Site) {

@@ -2,16 +2,16 @@
 
 use std::time::Instant;
 
-use gleaner::service::{BULK, NewSource, SourceFilter};
+use gleaner::service::{BULK, SourceFilter, SourceSettings};
 use gleaner::store::SourceEdit;
 use gleaner_core::health::{Failing, Health, Status};
 use gleaner_core::outcome::{ErrorKind, Failure};
-use gleaner_core::source::Kind;
+use gleaner_core::source::{Interval, Kind};
 use gleaner_core::time::Span;
 
 use super::on_both;
 use crate::api::client::Api;
-use crate::support::{Database, feed, start};
+use crate::support::{Database, feed, new_feed, new_source, start};
 
 on_both!(
     nobody_is_let_in_without_a_session,
@@ -21,6 +21,7 @@ on_both!(
     a_list_is_turned_page_by_page_and_back,
     many_are_disabled_and_that_is_taken_back_as_it_was,
     many_are_moved_and_moved_back_each_to_where_it_was,
+    a_field_of_many_is_set_and_set_back,
     what_fails_is_named_with_why,
     deleting_asks_first_and_says_what_is_lost,
     all_that_match_are_acted_on_a_thousand_at_a_time,
@@ -187,10 +188,9 @@ async fn a_list_shows_what_is_and_why(db: Database) {
 async fn a_list_is_filtered_and_sorted_by_its_address(db: Database) {
     let visitor = Visitor::new(db).await;
     let by = visitor.api.by();
-    let b = by.add(&NewSource::feed("https://b.example/")).await.unwrap().id;
-    let a = by.add(&NewSource::new(Kind::Website, "https://a.example/")).await.unwrap().id;
-    let c =
-        by.add(&NewSource { name: Some("Über uns".into()), ..NewSource::feed("https://c.example/") }).await;
+    let b = by.add(&new_feed("https://b.example/")).await.unwrap().id;
+    let a = by.add(&new_source(Kind::Website, "https://a.example/")).await.unwrap().id;
+    let c = by.add(&SourceSettings { name: Some("Über uns".into()), ..new_feed("https://c.example/") }).await;
     let c = c.unwrap().id;
     visitor.fail(b, 2, "gone").await;
     visitor.api.by().set_enabled(a, false).await.unwrap();
@@ -302,6 +302,39 @@ async fn many_are_moved_and_moved_back_each_to_where_it_was(db: Database) {
     none.has("choose the collection");
 }
 
+async fn a_field_of_many_is_set_and_set_back(db: Database) {
+    let visitor = Visitor::new(db).await;
+    let ids = visitor.add(&["a", "b"]).await;
+    let interval = async |id: i64| visitor.api.db.store.source(id).await.unwrap().settings.interval;
+    let set = |value: &'static str| {
+        let action = [("action", "edit"), ("field", "poll_interval_minutes"), ("value", value), ("all", "1")];
+        let visitor = &visitor;
+        async move { visitor.send("/sources/bulk", &action).await }
+    };
+    let first = ids[0].to_string();
+    let one = [("action", "edit"), ("field", "poll_interval_minutes"), ("value", "15"), ("id", &first)];
+    visitor.send("/sources/bulk", &one).await.has("Changed 1 source.");
+    let page = set("auto").await;
+    page.has("Changed 2 sources.");
+    assert_eq!((interval(ids[0]).await, interval(ids[1]).await), (Interval::Auto, Interval::Auto));
+    set("auto").await.has("Changed 0 sources. 2 were set so already.");
+    let undo = page.fields("plan").pop().unwrap();
+    visitor.send("/sources/bulk", &[("plan", &undo)]).await.has("Changed 2 sources.");
+    assert_eq!((interval(ids[0]).await, interval(ids[1]).await), (Interval::Minutes(15), Interval::Default));
+    let wrong = set("soon").await;
+    assert_eq!(wrong.status, 422);
+    wrong.has("must be a whole number of minutes from 1 to 525600");
+    // A form is no way around what can be set of many.
+    let name = [("action", "edit"), ("field", "name"), ("value", "x"), ("id", first.as_str())];
+    assert_eq!(visitor.send("/sources/bulk", &name).await.status, 422);
+    let plan = format!("edit*{}*{first}", hex(br#"{"name":"x"}"#));
+    assert_eq!(visitor.send("/sources/bulk", &[("plan", &plan)]).await.status, 422);
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 async fn what_fails_is_named_with_why(db: Database) {
     let visitor = Visitor::new(db).await;
     let ids = visitor.add(&["a", "b"]).await;
@@ -348,7 +381,7 @@ async fn all_that_match_are_acted_on_a_thousand_at_a_time(db: Database) {
     let many = BULK as usize + 20;
     let paths: Vec<String> = (0..many).map(|n| n.to_string()).collect();
     visitor.add(&paths.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    visitor.api.by().add(&NewSource::feed("https://other.example/")).await.unwrap();
+    visitor.api.by().add(&new_feed("https://other.example/")).await.unwrap();
     let list = "/sources/bulk?host=a.example";
     let page = visitor.send(list, &[("action", "disable"), ("all", "1")]).await;
     page.has("Disabled 1,000 sources so far; going on.").has("hx-trigger=\"load");
@@ -385,7 +418,7 @@ async fn a_form_without_a_token_changes_nothing(db: Database) {
 async fn what_somebody_named_a_source_is_only_text(db: Database) {
     let visitor = Visitor::new(db).await;
     let evil = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'";
-    let new = NewSource { name: Some(evil.into()), ..NewSource::feed("https://a.example/?\"><script>") };
+    let new = SourceSettings { name: Some(evil.into()), ..new_feed("https://a.example/?\"><script>") };
     let id = visitor.api.by().add(&new).await.unwrap().id;
     visitor.fail(id, 1, evil).await;
     visitor.api.by().create_collection(evil).await.unwrap();

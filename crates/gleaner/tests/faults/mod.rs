@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gleaner::clock::{Chance, Clock};
+use gleaner::clock::{Clock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
-use gleaner::service::{NewSource, Service};
+use gleaner::service::Service;
 use gleaner::store::{Options, PostFilter, SourceFilter, Store, open};
 use gleaner_core::time::{Span, Time};
 use tokio::sync::watch;
@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::http::{Received, Reply, Server};
 use crate::support::log::Captured;
-use crate::support::{self, start};
+use crate::support::{self, new_feed, start};
 
 /// How many times as fast as the world's the clock is: an interval of a minute is a second.
 const SPEED: u64 = 60;
@@ -60,11 +60,11 @@ impl Clock for Quick {
         Time::from_millis(start().as_millis() + passed + self.off.load(Ordering::SeqCst))
     }
 
-    fn real(&self, span: Span) -> Duration {
+    fn real_duration(&self, span: Span) -> Duration {
         Duration::from_millis(span.as_millis()) / u32::try_from(SPEED).unwrap()
     }
 
-    fn meanwhile(&self, real: Span) -> Span {
+    fn span_of_real(&self, real: Span) -> Span {
         Span::from_millis(real.as_millis() * LEASES)
     }
 }
@@ -207,7 +207,7 @@ impl Site {
         let service = Arc::clone(&site.running().service);
         let actor = service.local().await.unwrap();
         for url in site.farm.urls() {
-            service.by(&actor).add(&NewSource::feed(&url)).await.unwrap();
+            service.by(&actor).add(&new_feed(&url)).await.unwrap();
         }
         site.publishes(2).await;
         site
@@ -218,7 +218,7 @@ impl Site {
         let options = Options { time_limit: self.patience, ..Options::new(&self.url) };
         let store = open(&options).await.unwrap();
         let clock = Arc::clone(&self.clock) as _;
-        let service = Arc::new(Service::new(store, config(&self.url), clock, Chance::seeded(1)));
+        let service = Arc::new(Service::new(store, config(&self.url), clock, RandomSource::seeded(1)));
         let (stop, stopped) = watch::channel(false);
         let until = |mut stopped: watch::Receiver<bool>| async move {
             let _ = stopped.wait_for(|stopped| *stopped).await;

@@ -109,7 +109,7 @@ async fn one_fails(db: &Database, trap: &Trap) {
 async fn polled_by_hand(site: &Site, ids: Vec<i64>) {
     let service = &site.running().service;
     let actor = service.local().await.unwrap();
-    service.by(&actor).bulk(&BulkOf::Ids(ids), BulkAction::Poll).await.unwrap();
+    service.by(&actor).bulk(&BulkOf::Ids(ids), &BulkAction::Poll).await.unwrap();
 }
 
 #[tokio::test]

@@ -37,7 +37,8 @@ async fn a_request_says_who_asks_and_nothing_more() {
     let server = Server::start().await;
     server.on("/", Reply::ok("").header("Set-Cookie", "a=b"));
     let settings = gleaner::config::Fetch { contact: Some("me@a.example".into()), ..settings() };
-    let fetcher = gleaner::fetch::Fetcher::new(&settings, &gleaner::fetch::Outside::default()).unwrap();
+    let fetcher =
+        gleaner::fetch::Fetcher::new(&settings, &gleaner::fetch::NetworkOverrides::default()).unwrap();
     let request = Request { accept: "application/rss+xml".into(), ..Request::new(server.url("/")) };
     for _ in 0..2 {
         fetcher.fetch(&request, now()).await.unwrap();
@@ -78,7 +79,7 @@ async fn a_304_that_nobody_asked_for_is_a_fault() {
     server.on("/", Reply::status(304));
     let failed = get(&fetcher(), server.url("/")).await.unwrap_err();
     assert_eq!(failed.status, Some(304));
-    check(failed.fault, "unexpected", "304 Not Modified, though nothing was said to be known");
+    check(failed.fault, "unexpected", "304 Not Modified in answer to an unconditional request");
 }
 
 #[tokio::test]
@@ -146,7 +147,7 @@ async fn redirects_come_to_an_end() {
     check(fault(&fetcher, server.url("/1")).await, "unexpected", "more than 10 redirects");
     server.on("/ping", Reply::redirect(301, "/pong?secret=1"));
     server.on("/pong?secret=1", Reply::redirect(301, "/ping"));
-    let circle = format!("redirects in a circle at http://{}/ping", server.address());
+    let circle = format!("redirect loop at http://{}/ping", server.address());
     check(fault(&fetcher, server.url("/ping")).await, "unexpected", &circle);
     server.on("/nowhere", Reply::status(301));
     let failed = get(&fetcher, server.url("/nowhere")).await.unwrap_err();

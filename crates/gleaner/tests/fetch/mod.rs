@@ -11,7 +11,7 @@ mod targets;
 pub(crate) mod tls;
 
 use gleaner::config::Fetch;
-use gleaner::fetch::{Failed, Fetcher, Outside, Request, Response};
+use gleaner::fetch::{FetchError, Fetcher, NetworkOverrides, Request, Response};
 use gleaner_core::classify::Fault;
 use gleaner_core::time::{Span, Time};
 use url::Url;
@@ -37,10 +37,10 @@ fn settings() -> Fetch {
 }
 
 fn fetcher() -> Fetcher {
-    Fetcher::new(&settings(), &Outside::default()).unwrap()
+    Fetcher::new(&settings(), &NetworkOverrides::default()).unwrap()
 }
 
-async fn get(fetcher: &Fetcher, url: Url) -> Result<Response, Failed> {
+async fn get(fetcher: &Fetcher, url: Url) -> Result<Response, FetchError> {
     fetcher.fetch(&Request::new(url), now()).await
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use gleaner::config::Fetch;
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use url::Url;
 
 use super::{check, fault, get, settings};
@@ -11,8 +11,9 @@ use crate::support::dns::{Answer, Dns};
 use crate::support::http::{Reply, Server};
 
 fn fetcher(dns: &Dns) -> Fetcher {
-    let outside = Outside { name_server: Some(dns.address()), ..Outside::default() };
-    Fetcher::new(&settings(), &outside).unwrap()
+    let network_overrides =
+        NetworkOverrides { name_server: Some(dns.address()), ..NetworkOverrides::default() };
+    Fetcher::new(&settings(), &network_overrides).unwrap()
 }
 
 fn url(name: &str) -> Url {
@@ -35,7 +36,8 @@ async fn names_at_hand_are_the_only_ones() {
     server.on("/", Reply::ok("x"));
     let inside = "10.0.0.1:80".parse().unwrap();
     let names = [("a.test".to_owned(), server.address()), ("b.test".to_owned(), inside)].into();
-    let fetcher = Fetcher::new(&settings(), &Outside { names, ..Outside::default() }).unwrap();
+    let fetcher =
+        Fetcher::new(&settings(), &NetworkOverrides { names, ..NetworkOverrides::default() }).unwrap();
     assert_eq!(
         get(&fetcher, url("a.test")).await.unwrap().body,
         "x",
@@ -93,8 +95,9 @@ async fn silence_about_one_family_does_not_hide_the_other() {
         connect_timeout: gleaner_core::time::Span::from_millis(1400),
         ..settings()
     };
-    let outside = Outside { name_server: Some(dns.address()), ..Outside::default() };
-    let fetcher = Fetcher::new(&settings, &outside).unwrap();
+    let network_overrides =
+        NetworkOverrides { name_server: Some(dns.address()), ..NetworkOverrides::default() };
+    let fetcher = Fetcher::new(&settings, &network_overrides).unwrap();
     assert_eq!(get(&fetcher, server.url_of("half.test", "/")).await.unwrap().body, "x");
 }
 
@@ -128,8 +131,9 @@ async fn a_name_that_changes_its_mind_never_leads_inside() {
     let port = outside_server.address().port();
     let inside = tokio::net::TcpListener::bind((Ipv4Addr::new(127, 2, 0, 1), port)).await.unwrap();
     let settings = Fetch { allow_private_networks: vec!["127.1.0.0/16".parse().unwrap()], ..settings() };
-    let outside = Outside { name_server: Some(dns.address()), ..Outside::default() };
-    let fetcher = Fetcher::new(&settings, &outside).unwrap();
+    let network_overrides =
+        NetworkOverrides { name_server: Some(dns.address()), ..NetworkOverrides::default() };
+    let fetcher = Fetcher::new(&settings, &network_overrides).unwrap();
     let public: IpAddr = [127, 1, 0, 1].into();
     let private: IpAddr = [127, 2, 0, 1].into();
     dns.set("flip.test", Answer::InTurn(vec![public, private]));

@@ -10,7 +10,7 @@ use crate::support::http::{Reply, Server};
 const REFUSAL: &str = "User-agent: *\nDisallow: /private\nCrawl-delay: 3600\n";
 
 async fn ask(fetcher: &Fetcher, server: &Server, path: &str, at: Time) -> Result<(), Failure> {
-    fetcher.allowed(&server.url(path), at).await
+    fetcher.check_robots(&server.url(path), at).await
 }
 
 /// How often robots.txt was asked for.
@@ -38,7 +38,7 @@ async fn robots_txt_counts_for_a_day() {
     assert_eq!(refused.kind, ErrorKind::Blocked);
     assert_eq!(
         refused.message,
-        "blocked: robots.txt of 127.0.0.1 refuses it; ignore_robots on the source would fetch it all the same"
+        "blocked: robots.txt of 127.0.0.1 disallows it; set ignore_robots on the source to fetch it anyway"
     );
     let delay = fetcher.robots(&server.url("/"), now()).await.unwrap().crawl_delay();
     assert_eq!(delay, Some(Span::from_mins(10)), "no longer than is reasonable");

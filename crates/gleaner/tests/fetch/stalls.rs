@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gleaner::config::Fetch;
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use gleaner_core::time::Span;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use url::Url;
@@ -21,7 +21,7 @@ async fn a_server_that_says_nothing_more_runs_into_the_whole_limit() {
         dns_timeout: Span::from_millis(100),
         ..settings()
     };
-    let fetcher = Fetcher::new(&settings, &Outside::default()).unwrap();
+    let fetcher = Fetcher::new(&settings, &NetworkOverrides::default()).unwrap();
     let pause = Duration::from_millis(10);
     for reply in [
         Reply::raw("").stall(),
@@ -48,7 +48,7 @@ async fn the_usual_limit_reads_as_people_expect() {
     server.on("/", Reply::raw("").stall());
     let second = Span::from_secs(1);
     let settings = Fetch { timeout: second, ..settings() };
-    let fetcher = Fetcher::new(&settings, &Outside::default()).unwrap();
+    let fetcher = Fetcher::new(&settings, &NetworkOverrides::default()).unwrap();
     check(fault(&fetcher, server.url("/")).await, "network timeout", "timeout after 1s");
 }
 
@@ -91,8 +91,9 @@ async fn equal_limits_still_name_what_was_stalled() {
     dns.set("silent.test", Answer::Silence);
     let limit = Span::from_millis(200);
     let settings = Fetch { timeout: limit, connect_timeout: limit, dns_timeout: limit, ..settings() };
-    let outside = Outside { name_server: Some(dns.address()), ..Outside::default() };
-    let fetcher = Fetcher::new(&settings, &outside).unwrap();
+    let network_overrides =
+        NetworkOverrides { name_server: Some(dns.address()), ..NetworkOverrides::default() };
+    let fetcher = Fetcher::new(&settings, &network_overrides).unwrap();
     let url = Url::parse("http://silent.test/").unwrap();
     let message = "timeout after 200ms looking up the name";
     check(fault(&fetcher, url).await, "network dns_unavailable", message);

@@ -2,7 +2,7 @@
 
 use gleaner::config::Fetch;
 use gleaner::config::secret::PrivateUrl;
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use tokio::net::TcpListener;
 use url::Url;
 
@@ -22,7 +22,7 @@ async fn loopback_is_blocked_unless_opened_and_sees_no_connection() {
     let canary = Server::start().await;
     canary.on("/", Reply::ok("secret"));
     let closed = Fetch { allow_private_networks: Vec::new(), ..settings() };
-    let fetcher = Fetcher::new(&closed, &Outside::default()).unwrap();
+    let fetcher = Fetcher::new(&closed, &NetworkOverrides::default()).unwrap();
     let port = canary.address().port();
     for host in
         ["127.0.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "[::ffff:127.0.0.1]", "[::127.0.0.1]"]
@@ -42,7 +42,7 @@ async fn every_redirect_is_guarded() {
     let server = Server::start().await;
     let canary = Server::start_on([127, 2, 0, 1]).await;
     let open = Fetch { allow_private_networks: vec!["127.0.0.1/32".parse().unwrap()], ..settings() };
-    let fetcher = Fetcher::new(&open, &Outside::default()).unwrap();
+    let fetcher = Fetcher::new(&open, &NetworkOverrides::default()).unwrap();
     let port = canary.address().port();
     let targets = [
         format!("http://127.2.0.1:{port}/"),
@@ -102,7 +102,7 @@ async fn a_proxy_that_is_configured_is_used_and_changes_little() {
     let url = PrivateUrl::new(proxy.url("/"));
     // The proxy itself may be anywhere, since the configuration says so; what is asked of it may not.
     let behind = Fetch { proxy: Some(url), allow_private_networks: Vec::new(), ..settings() };
-    let fetcher = Fetcher::new(&behind, &Outside::default()).unwrap();
+    let fetcher = Fetcher::new(&behind, &NetworkOverrides::default()).unwrap();
     let by_proxy = get(&fetcher, Url::parse("http://a.test/feed").unwrap()).await.unwrap();
     assert_eq!(by_proxy.body, "by proxy");
     check(fault(&fetcher, server.url("/")).await, "blocked", "blocked: 127.0.0.1 is this machine");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gleaner::fetch::{Fetcher, Outside, Request};
+use gleaner::fetch::{Fetcher, NetworkOverrides, Request};
 use gleaner_core::time::Time;
 use rustls::ServerConfig;
 use tokio::io::AsyncReadExt as _;
@@ -18,7 +18,11 @@ use crate::support::dns::{Answer, Dns};
 use crate::support::http::{Reply, Server};
 
 fn trusting(ca: &Ca) -> Fetcher {
-    Fetcher::new(&settings(), &Outside { extra_roots: vec![ca.root()], ..Outside::default() }).unwrap()
+    Fetcher::new(
+        &settings(),
+        &NetworkOverrides { extra_roots: vec![ca.root()], ..NetworkOverrides::default() },
+    )
+    .unwrap()
 }
 
 #[tokio::test]
@@ -27,9 +31,12 @@ async fn a_good_certificate_is_good() {
     dns.set("a.test", Answer::ip("127.0.0.1"));
     let server = Server::start_tls(ca.issue(&["a.test", "127.0.0.1"]).config()).await;
     server.on("/", Reply::ok("x"));
-    let outside =
-        Outside { extra_roots: vec![ca.root()], name_server: Some(dns.address()), ..Outside::default() };
-    let fetcher = Fetcher::new(&settings(), &outside).unwrap();
+    let network_overrides = NetworkOverrides {
+        extra_roots: vec![ca.root()],
+        name_server: Some(dns.address()),
+        ..NetworkOverrides::default()
+    };
+    let fetcher = Fetcher::new(&settings(), &network_overrides).unwrap();
     assert_eq!(get(&fetcher, server.url_of("a.test", "/")).await.unwrap().body, "x");
     assert_eq!(get(&fetcher, server.url("/")).await.unwrap().body, "x");
 }
@@ -69,8 +76,9 @@ async fn certificates_are_judged_by_the_time_that_was_passed_in() {
 
 #[test]
 fn a_root_that_is_no_certificate_is_noticed_at_once() {
-    let outside = Outside { extra_roots: vec![b"not one".to_vec().into()], ..Outside::default() };
-    let error = Fetcher::new(&settings(), &outside).err().expect("it must fail");
+    let network_overrides =
+        NetworkOverrides { extra_roots: vec![b"not one".to_vec().into()], ..NetworkOverrides::default() };
+    let error = Fetcher::new(&settings(), &network_overrides).err().expect("it must fail");
     assert!(error.to_string().starts_with("TLS cannot be set up: "), "{error}");
 }
 

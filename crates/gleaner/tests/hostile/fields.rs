@@ -1,6 +1,8 @@
 //! Every field that takes a URL refuses every spelling, before anything is asked of anybody.
 
-use gleaner::service::{Checks, ListOptions, ServiceError, SourceFields, extract_url, links_at, try_url};
+use gleaner::service::{
+    Backfill, Checks, ListOptions, Preview, ServiceError, SourceFields, extract_url, links_at, preview_url,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -84,8 +86,7 @@ async fn no_spelling_is_asked_for_by_the_service() {
     let all = spellings::all(canary.port());
     for url in &all {
         let by = api.by();
-        is_refused(&by.try_url(url, true).await.unwrap_err(), "try", url);
-        is_refused(&by.look_at(url).await.unwrap_err(), "look", url);
+        is_refused(&by.preview_url(url, Backfill::All).await.unwrap_err(), "try", url);
         let fields = || SourceFields { url: Some(url.clone()), ..SourceFields::default() };
         is_refused(&by.find_source(fields(), Checks::default()).await.unwrap_err(), "find", url);
         is_refused(&by.preview_source(good, &fields(), Checks::default()).await.unwrap_err(), "preview", url);
@@ -93,7 +94,7 @@ async fn no_spelling_is_asked_for_by_the_service() {
     }
     assert_eq!(api.db.count("sources").await, 1);
     canary.met_nobody().await;
-    tell_refused("service", all.len(), 5 * all.len());
+    tell_refused("service", all.len(), 4 * all.len());
 }
 
 /// What the command line does without a database.
@@ -103,7 +104,7 @@ async fn no_spelling_is_asked_for_by_a_command() {
     let config = api.service.config();
     let all = spellings::all(canary.port());
     for url in &all {
-        is_refused(&try_url(config, url, true).await.unwrap_err(), "try", url);
+        is_refused(&preview_url(config, url, Backfill::All).await.unwrap_err(), "try", url);
         is_refused(&extract_url(config, url).await.unwrap_err(), "extract", url);
         is_refused(&links_at(config, url, None).await.unwrap_err(), "links", url);
     }
@@ -168,17 +169,15 @@ async fn no_page_leads_inside() {
         let page = server.url(&format!("/page/{number}"));
         let found = api.post("/sources/find", json!({ "url": page.as_str() })).await;
         assert_eq!(found.status, 422, "{url:?} was found: {}", found.text);
-        let look = api.by().look_at(page.as_str()).await;
-        // What is offered of the page itself is no harm, and a feed is offered by its name only.
-        let read = look
-            .iter()
-            .flat_map(|look| &look.offers)
-            .find(|offer| offer.kind.name() == "feed" && offer.is_read);
+        let preview = api.by().preview_url(page.as_str(), Backfill::All).await;
+        // The page itself is harmless, and the feed is offered by its URL only.
+        let candidates = preview.into_iter().flat_map(Preview::candidates);
+        let read = candidates.into_iter().find(|one| one.kind.name() == "feed" && one.is_read);
         assert_eq!(read, None, "{url:?}");
         let status = [301, 302, 303, 307, 308][number % 5];
         let moved = server.url(&format!("/{status}/{number}"));
         let by = api.by();
-        is_refused(&by.try_url(moved.as_str(), true).await.unwrap_err(), "try", url);
+        is_refused(&by.preview_url(moved.as_str(), Backfill::All).await.unwrap_err(), "try", url);
         is_refused(&by.import_from(moved.as_str(), ListOptions::default()).await.unwrap_err(), "import", url);
     }
     assert_eq!(api.db.count("sources").await, 0);
@@ -198,7 +197,7 @@ async fn no_webhook_leads_inside() {
         let hook = hook.is(201)["id"].clone();
         let told = api.post(&format!("/webhooks/{hook}/test"), Value::Null).await;
         let error = told.is(200)["error"].as_str().unwrap();
-        assert_eq!(error, format!("redirect {status}, which is not followed; name its target"));
+        assert_eq!(error, format!("redirect {status}, which is not followed; use its target"));
     }
     let hook = api.post("/webhooks", json!({ "url": "https://a.example/" })).await.is(201)["id"].clone();
     let all = spellings::all(canary.port());

@@ -1,8 +1,7 @@
 //! Every spelling that a poll can meet: a source that was stored when more was open, a redirect of each status, the
 //! link of an article, a robots.txt. Each ends in `blocked`.
 
-use gleaner::fetch::Outside;
-use gleaner::service::NewSource;
+use gleaner::fetch::NetworkOverrides;
 use gleaner::store::{HostKey, NewSource as Stored, SourceSettings};
 use gleaner_core::link;
 use gleaner_core::source::Kind;
@@ -13,6 +12,7 @@ use super::world::World;
 use super::{spellings, tell_refused};
 use crate::support::dns::{Answer, Dns};
 use crate::support::http::{Reply, Server};
+use crate::support::new_feed;
 use crate::support::sqlite;
 
 /// A source as it was stored before the guard was closed.
@@ -20,8 +20,8 @@ fn stored(url: &str, kind: Kind, now: gleaner_core::time::Time) -> Stored {
     Stored {
         canonical_url: link::canonical(url),
         host: HostKey { name: link::host(url).unwrap_or_default(), slot: 0 },
-        next_poll_at: now,
-        enabled: true,
+        next_poll_at: Some(now),
+        health: gleaner_core::health::Health::new(),
         settings: SourceSettings { kind, ..SourceSettings::feed(1, url.to_owned()) },
     }
 }
@@ -53,7 +53,7 @@ async fn no_stored_spelling_is_polled() {
     let canary = Canary::start().await;
     let spelled = spellings::all(canary.port());
     for kind in [Kind::Feed, Kind::Website, Kind::Watchlist] {
-        let mut world = World::new(sqlite().await, &[], &Outside::default()).await;
+        let mut world = World::new(sqlite().await, &[], &NetworkOverrides::default()).await;
         let all: Vec<Stored> =
             spelled.iter().map(|url| stored(&url.replace('\0', ""), kind, world.now())).collect();
         world.are_blocked(&all).await;
@@ -76,7 +76,7 @@ async fn no_redirect_of_any_status_leads_inside() {
     let mut world = World::new(
         sqlite().await,
         &["source.host_overrides.\"127.1.0.1\".concurrency=8"],
-        &Outside::default(),
+        &NetworkOverrides::default(),
     )
     .await;
     for status in [301, 302, 303, 307, 308] {
@@ -120,9 +120,12 @@ async fn no_name_leads_inside() {
         "fd00::1",
         "ff02::1",
     ];
-    let mut world =
-        World::new(sqlite().await, &[], &Outside { name_server: Some(dns.address()), ..Outside::default() })
-            .await;
+    let mut world = World::new(
+        sqlite().await,
+        &[],
+        &NetworkOverrides { name_server: Some(dns.address()), ..NetworkOverrides::default() },
+    )
+    .await;
     let mut all = Vec::new();
     for (number, ip) in inside.iter().enumerate() {
         for (prefix, ips) in
@@ -161,13 +164,14 @@ async fn no_article_is_read_inside() {
     server.on("/index", Reply::ok(links).header("Content-Type", "text/html; charset=utf-8"));
     server.on("/feed", Reply::ok(format!("<rss><channel>{items}</channel></rss>")));
     let mut world =
-        World::new(sqlite().await, &["source.max_articles_per_poll=5000"], &Outside::default()).await;
-    let watchlist = NewSource {
+        World::new(sqlite().await, &["source.max_articles_per_poll=5000"], &NetworkOverrides::default())
+            .await;
+    let watchlist = SourceSettings {
         kind: Kind::Watchlist,
         article_selector: Some("a.x".to_owned()),
-        ..NewSource::feed(server.url("/index"))
+        ..new_feed(server.url("/index"))
     };
-    let feed = NewSource { full_content: true, ..NewSource::feed(server.url("/feed")) };
+    let feed = SourceSettings { full_content: true, ..new_feed(server.url("/feed")) };
     let watchlist = world.by().add(&watchlist).await.unwrap().id;
     let feed = world.by().add(&feed).await.unwrap().id;
     world.poll_due().await;
@@ -210,13 +214,14 @@ async fn no_robots_txt_is_read_inside() {
             _ => Reply::ok("<article><p>Words of the page.</article>").header("Content-Type", "text/html"),
         }
     });
-    let outside = Outside { name_server: Some(dns.address()), ..Outside::default() };
-    let mut world = World::new(sqlite().await, &[], &outside).await;
+    let network_overrides =
+        NetworkOverrides { name_server: Some(dns.address()), ..NetworkOverrides::default() };
+    let mut world = World::new(sqlite().await, &[], &network_overrides).await;
     let mut ids = Vec::new();
     for number in 0..count {
         let host = format!("h{number}.test");
         dns.set(&host, Answer::ip("127.1.0.1"));
-        let source = NewSource { kind: Kind::Website, ..NewSource::feed(server.url_of(&host, "/")) };
+        let source = SourceSettings { kind: Kind::Website, ..new_feed(server.url_of(&host, "/")) };
         ids.push(world.by().add(&source).await.unwrap().id);
     }
     world.poll_due().await;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use gleaner::config::Fetch;
-use gleaner::fetch::{Fetcher, Outside, Request};
+use gleaner::fetch::{Fetcher, NetworkOverrides, Request};
 use gleaner_core::classify::Fault;
 use gleaner_core::time::Span;
 use serde_json::json;
@@ -73,8 +73,9 @@ async fn a_name_that_changes_its_mind_never_leads_inside() {
             Reply::redirect(302, target.as_str()).header("Connection", "close").close(),
         );
     }
-    let outside = Outside { name_server: Some(dns.address()), ..Outside::default() };
-    let fetcher = Arc::new(Fetcher::new(&settings(), &outside).unwrap());
+    let network_overrides =
+        NetworkOverrides { name_server: Some(dns.address()), ..NetworkOverrides::default() };
+    let fetcher = Arc::new(Fetcher::new(&settings(), &network_overrides).unwrap());
     let urls: Vec<_> = (0..fetches)
         .map(|n| {
             let name = ["flip", "rare", "families", "both", "mapped"][n % 5];

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use gleaner::service::{Actor, By, Service};
 use gleaner::store::{Poll, Source, Store};
 use gleaner_core::time::{Span, Time};
@@ -29,21 +29,22 @@ pub(super) struct World {
 
 impl World {
     /// A world with these settings, `key=value` each.
-    pub(super) async fn new(db: Database, settings: &[&str], outside: &Outside) -> Self {
+    pub(super) async fn new(db: Database, settings: &[&str], network_overrides: &NetworkOverrides) -> Self {
         let (log, logging) = Captured::json();
         let config = config(settings);
         let clock = Arc::new(ManualClock::new(start()));
         let context = Context {
             store: Arc::clone(&db.store),
-            fetcher: Fetcher::new(&config.fetch, outside).unwrap(),
+            fetcher: Fetcher::new(&config.fetch, network_overrides).unwrap(),
             config: config.clone(),
             clock: Arc::clone(&clock) as _,
-            chance: Chance::seeded(1),
+            random: RandomSource::seeded(1),
             readers: Readers::default(),
             metrics: Default::default(),
             committed: Default::default(),
         };
-        let service = Service::new(Arc::clone(&db.store), config, Arc::clone(&clock) as _, Chance::seeded(1));
+        let service =
+            Service::new(Arc::clone(&db.store), config, Arc::clone(&clock) as _, RandomSource::seeded(1));
         let actor = service.local().await.unwrap();
         Self { db, clock, engine: Engine::new(context, "test"), service, actor, log, _logging: logging }
     }

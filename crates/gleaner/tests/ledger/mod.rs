@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
-use gleaner::fetch::{Fetcher, Outside};
-use gleaner::service::{NewSource, Service};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
+use gleaner::service::{Service, SourceSettings};
 use gleaner::store::PostFilter;
 use gleaner_core::source::Interval;
 use gleaner_core::time::Span;
@@ -23,7 +23,7 @@ use gleaner_core::time::Span;
 use self::publisher::{Publisher, SHAPES, Said};
 use self::write::Format;
 use crate::support::http::{Reply, Server};
-use crate::support::{Database, postgres, sqlite, start};
+use crate::support::{Database, new_feed, postgres, sqlite, start};
 
 #[tokio::test]
 async fn every_entry_is_stored_once_on_sqlite() {
@@ -86,14 +86,14 @@ async fn run(db: Database, editions: u32) {
     let clock = Arc::new(ManualClock::new(start()));
     let server = Server::start().await;
     let service =
-        Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, Chance::seeded(1));
+        Service::new(Arc::clone(&db.store), config.clone(), Arc::clone(&clock) as _, RandomSource::seeded(1));
     let actor = service.local().await.unwrap();
     let mut feeds = Vec::new();
     for (place, (name, shape)) in SHAPES.iter().enumerate() {
         for format in Format::ALL {
             let path = format!("/{place}.{}", format.name());
             let seed = (place * Format::ALL.len() + feeds.len()) as u64;
-            let new = NewSource { interval: Interval::Minutes(60), ..NewSource::feed(server.url(&path)) };
+            let new = SourceSettings { interval: Interval::Minutes(60), ..new_feed(server.url(&path)) };
             let id = service.by(&actor).add(&new).await.unwrap().id;
             let name = format!("{name} ({})", format.name());
             feeds.push(Polled { name, path, format, publisher: Publisher::new(shape, seed), id });
@@ -101,10 +101,10 @@ async fn run(db: Database, editions: u32) {
     }
     let context = Context {
         store: Arc::clone(&db.store),
-        fetcher: Fetcher::new(&config.fetch, &Outside::default()).unwrap(),
+        fetcher: Fetcher::new(&config.fetch, &NetworkOverrides::default()).unwrap(),
         config,
         clock: Arc::clone(&clock) as _,
-        chance: Chance::seeded(1),
+        random: RandomSource::seeded(1),
         readers: Readers::default(),
         metrics: Default::default(),
         committed: Default::default(),

@@ -41,7 +41,7 @@ fn selected_links_are_in_page_order_and_each_once() {
 fn a_selector_that_is_none_is_told() {
     for selector in ["", "  ", "a[", "h2 >", "..x", ":nonsense", "a:hover("] {
         let told = check_selector(selector).unwrap_err();
-        assert!(told.contains("is no CSS selector") && told.contains("'article h2 a'"), "{told}");
+        assert!(told.contains("is not a valid CSS selector") && told.contains("'article h2 a'"), "{told}");
         let url = Url::parse("https://example.org/").unwrap();
         let page = Page { url: &url, content_type: b"", body: b"" };
         assert_eq!(select(&page, selector).unwrap_err().to_string(), told);

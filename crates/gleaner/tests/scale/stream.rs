@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::stream::Config as StreamConfig;
-use gleaner::clock::{Chance, SystemClock};
+use gleaner::clock::{RandomSource, SystemClock};
 use gleaner::config::{Config, Flag, Inputs, Role};
 use gleaner::service::{NewEvent, Service, ServiceError};
 use gleaner_core::time::Time;
@@ -33,7 +33,8 @@ impl Site {
         let env = std::iter::once(("HOME".to_owned(), "/nowhere".to_owned())).collect();
         let inputs = Inputs { file: None, env, flags, read: &|path| std::fs::read_to_string(path) };
         let config = Config::load(&inputs).unwrap_or_else(|errors| panic!("{errors}")).config;
-        let service = Service::new(Arc::clone(&db.store), config, Arc::new(SystemClock), Chance::seeded(1));
+        let service =
+            Service::new(Arc::clone(&db.store), config, Arc::new(SystemClock), RandomSource::seeded(1));
         let (service, stop) = (Arc::new(service), watch::Sender::new(false));
         let until = || {
             let mut stopped = stop.subscribe();

@@ -173,7 +173,7 @@ async fn unknown_failure_is_transient(db: Database) {
     };
     check_reply(&mut world, "/ssh", Reply::raw("SSH-2.0-OpenSSH_9.9\r\n").stall(), &no_http).await;
     // A document that nobody said to have.
-    let message = "304 Not Modified, though nothing was said to be known";
+    let message = "304 Not Modified in answer to an unconditional request";
     let unmodified = Failure::status("transient", "unexpected", 304, message);
     check_reply(&mut world, "/unmodified", Reply::status(304), &unmodified).await;
     let teapot = Failure::status("transient", "unexpected", 418, "418 I'm a teapot");

@@ -366,7 +366,7 @@ async fn after_a_clock_jump_each_source_is_spread_over_its_own_interval(db: Data
         let path = format!("/{place}");
         world.answer(&path, Answer::feed(&["one"]));
         let minutes = if place % 2 == 0 { Some(1) } else { None };
-        let every = |new: &mut gleaner::service::NewSource| {
+        let every = |new: &mut gleaner::service::SourceSettings| {
             if let Some(minutes) = minutes {
                 new.interval = gleaner_core::source::Interval::Minutes(minutes);
             }

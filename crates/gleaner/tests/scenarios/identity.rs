@@ -171,29 +171,24 @@ async fn preview_tells_what_the_poll_stores(db: Database) {
     world.answer("/feed", feed(&entries));
     let url = world.server().url("/feed").to_string();
     world.advance(Span::from_mins(30));
-    for backfill in [true, false] {
-        let trial = world.service().try_url(&url, backfill).await.unwrap();
-        let announced: Vec<String> = trial
+    for backfill in [Backfill::All, Backfill::None] {
+        let preview = world.service().preview_url(&url, backfill).await.unwrap();
+        let announced: Vec<String> = preview
+            .best
             .entries
             .iter()
             .filter(|entry| entry.verdict == "stored")
             .map(|entry| entry.body.clone())
             .collect();
-        let name = format!("{backfill}.test");
-        let id = world
-            .add_with(&name, "/feed", |source| {
-                source.backfill = if backfill { Backfill::All } else { Backfill::None };
-            })
-            .await;
+        let name = format!("{}.test", backfill.name());
+        let id = world.add_with(&name, "/feed", |source| source.backfill = backfill).await;
         world.poll_due().await;
         let mut stored = world.bodies(id).await;
         stored.reverse();
-        assert_eq!(announced, stored, "with backfill {backfill}");
-        assert_eq!(stored.len(), if backfill { 5 } else { 1 });
+        assert_eq!(announced, stored, "with backfill {}", backfill.name());
+        assert_eq!(stored.len(), if backfill == Backfill::All { 5 } else { 1 });
+        assert_eq!((preview.best.entry_count, preview.best.stored_count), (7, stored.len()));
     }
-    let look = world.service().look_at(&url).await.unwrap();
-    let offer = &look.offers[0];
-    assert_eq!((offer.total, offer.stored), (7, 5), "who adds one there wants to see something");
 }
 
 async fn an_edit_into_the_text_of_another_is_a_revision(db: Database) {

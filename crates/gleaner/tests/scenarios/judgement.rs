@@ -162,7 +162,7 @@ async fn pages_wait_with_their_host(db: Database) {
     let mut ids = Vec::new();
     for place in 0..4 {
         world.answer(&format!("/{place}"), Answer::feed(&["one"]));
-        let full = |new: &mut gleaner::service::NewSource| new.full_content = true;
+        let full = |new: &mut gleaner::service::SourceSettings| new.full_content = true;
         ids.push(world.add_with("a.test", &format!("/{place}"), full).await);
     }
     pass(&mut world, Span::from_mins(31)).await;

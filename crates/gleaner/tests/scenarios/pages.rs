@@ -1,6 +1,6 @@
 //! Websites, watchlists, and the pages of entries.
 
-use gleaner::service::NewSource;
+use gleaner::service::SourceSettings;
 use gleaner::store::Cleanup;
 use gleaner_core::source::Kind;
 use gleaner_core::time::Span;
@@ -67,7 +67,7 @@ pub(super) fn paths(numbers: std::ops::Range<u32>) -> Vec<String> {
     numbers.rev().map(|n| format!("/posts/story-number-{n}")).collect()
 }
 
-pub(super) fn kind(kind: Kind) -> impl FnOnce(&mut NewSource) {
+pub(super) fn kind(kind: Kind) -> impl FnOnce(&mut SourceSettings) {
     move |new| new.kind = kind
 }
 

@@ -53,7 +53,7 @@ async fn robots_txt_refuses_pages_and_not_feeds(db: Database) {
         assert_eq!(
             row.message,
             format!(
-                "blocked: robots.txt of {host} refuses it; ignore_robots on the source would fetch it all the same"
+                "blocked: robots.txt of {host} disallows it; set ignore_robots on the source to fetch it anyway"
             )
         );
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use gleaner::read::{Document, Page, Rules};
-use gleaner::service::NewSource;
+use gleaner::read::{Document, Page, ReadOptions};
+use gleaner::service::SourceSettings;
 use gleaner_core::classify::Fault;
 use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
@@ -80,7 +80,7 @@ async fn hosts_are_polled_in_parallel(db: Database) {
 static PARSED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Parsing that keeps a processor busy for a while.
-fn parse_slowly(page: &Page<'_>, rules: &Rules<'_>) -> Result<Document, Fault> {
+fn parse_slowly(page: &Page<'_>, rules: &ReadOptions<'_>) -> Result<Document, Fault> {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(1) {
         std::hint::spin_loop();
@@ -176,8 +176,9 @@ async fn one_host_is_polled_sequentially_with_delay(db: Database) {
             let reply = Answer::feed(&["one"]).reply();
             // Long enough that a second request at once would be seen.
             world.reply(&path, reply.after(Duration::from_millis(20)));
-            let change =
-                |new: &mut NewSource| (new.kind, new.poll_delay, new.ignore_robots) = (kind, delay, true);
+            let change = |new: &mut SourceSettings| {
+                (new.kind, new.poll_delay, new.ignore_robots) = (kind, delay, true)
+            };
             world.add_with(host, &path, change).await;
         }
     }
@@ -233,7 +234,8 @@ async fn startup_jitter_spreads_first_polls(db: Database) {
     let mut world = World::new(db, &["source.poll_interval_minutes=60"]).await;
     let mut first: Vec<Time> = Vec::new();
     for n in 0..1000 {
-        let id = world.add_with(&format!("h{n}.test"), "/feed", |new| new.at_once = false).await;
+        let new = SourceSettings::feed(1, format!("https://h{n}.test/feed"));
+        let id = world.service().add_spread(&new).await.unwrap().id;
         let source = world.source(id).await;
         assert_eq!(source.health.last_polled_at, None);
         first.push(source.next_poll_at.unwrap());

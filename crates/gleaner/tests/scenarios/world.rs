@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use gleaner::clock::{Chance, Clock as _, ManualClock};
+use gleaner::clock::{Clock as _, ManualClock, RandomSource};
 use gleaner::config::{Config, Flag, Inputs};
 use gleaner::engine::{Context, Engine, Readers};
-use gleaner::fetch::{Fetcher, Outside};
+use gleaner::fetch::{Fetcher, NetworkOverrides};
 use gleaner::metrics::Metrics;
-use gleaner::service::{Actor, By, NewSource, Service};
+use gleaner::service::{Actor, By, Service, SourceSettings};
 use gleaner::store::{Poll, Post, PostFilter, Source, SourceFilter, Store};
 use gleaner_core::backfill::Backfill;
 use gleaner_core::time::{Span, Time};
@@ -20,7 +20,7 @@ use crate::support::ca::Ca;
 use crate::support::dns::{self, Dns};
 use crate::support::http::{Reply, Server};
 use crate::support::log::Captured;
-use crate::support::{Database, start};
+use crate::support::{Database, new_feed, start};
 
 /// What a server does with a request.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ pub(super) struct World {
     clock: Arc<ManualClock>,
     server: Arc<Server>,
     dns: Dns,
-    outside: Outside,
+    network_overrides: NetworkOverrides,
     readers: Readers,
     metrics: Arc<Metrics>,
     engine: Engine,
@@ -136,11 +136,15 @@ impl World {
         let server = Arc::new(Server::start().await);
         let dns = Dns::start().await;
         let readers = Readers::default();
-        let outside = Outside { name_server: Some(dns.address()), extra_roots: roots, ..Outside::default() };
+        let network_overrides = NetworkOverrides {
+            name_server: Some(dns.address()),
+            extra_roots: roots,
+            ..NetworkOverrides::default()
+        };
         let metrics = Arc::default();
-        let engine = engine(&db, &config, &clock, &outside, readers, &metrics);
+        let engine = engine(&db, &config, &clock, &network_overrides, readers, &metrics);
         let (store, shown_clock) = (Arc::clone(&db.store), Arc::clone(&clock));
-        let service = Arc::new(Service::new(store, config.clone(), shown_clock, Chance::seeded(1)));
+        let service = Arc::new(Service::new(store, config.clone(), shown_clock, RandomSource::seeded(1)));
         let actor = service.local().await.unwrap();
         Self {
             db,
@@ -148,7 +152,7 @@ impl World {
             clock,
             server,
             dns,
-            outside,
+            network_overrides,
             readers,
             metrics,
             engine,
@@ -182,7 +186,8 @@ impl World {
 
     /// Runs the real loop until told to stop, and a new engine afterwards.
     pub(super) async fn run_until(&mut self, stop: impl Future<Output = ()>) {
-        let next = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
+        let next =
+            engine(&self.db, &self.config, &self.clock, &self.network_overrides, self.readers, &self.metrics);
         std::mem::replace(&mut self.engine, next).run(stop).await;
     }
 
@@ -231,26 +236,25 @@ impl World {
         &mut self,
         host: &str,
         path: &str,
-        change: impl FnOnce(&mut NewSource),
+        change: impl FnOnce(&mut SourceSettings),
     ) -> i64 {
         self.dns.set(host, dns::Answer::Ips(vec![self.server.address().ip()]));
-        let mut new =
-            NewSource { backfill: Backfill::None, ..NewSource::feed(self.server.url_of(host, path)) };
+        let mut new = SourceSettings { backfill: Backfill::None, ..new_feed(self.server.url_of(host, path)) };
         change(&mut new);
         for sibling in 0..self.db.siblings {
             let url = self.server.url_of(host, &sibling_path(path, sibling)).to_string();
-            self.service().add(&NewSource { url, ..new.clone() }).await.unwrap();
+            self.service().add(&SourceSettings { url, ..new.clone() }).await.unwrap();
         }
         self.service().add(&new).await.unwrap().id
     }
 
     /// Adds a feed that the server knows nothing of.
-    pub(super) async fn add_url(&mut self, url: &str, change: impl FnOnce(&mut NewSource)) -> i64 {
+    pub(super) async fn add_url(&mut self, url: &str, change: impl FnOnce(&mut SourceSettings)) -> i64 {
         let host = gleaner_core::link::host(url).unwrap();
         if host.ends_with(".test") {
             self.dns.set(&host, dns::Answer::Ips(vec![self.server.address().ip()]));
         }
-        let mut new = NewSource::feed(url);
+        let mut new = new_feed(url);
         change(&mut new);
         self.service().add(&new).await.unwrap().id
     }
@@ -269,7 +273,7 @@ impl World {
     pub(super) async fn add_refused(&mut self, host: &str) -> i64 {
         self.dns.set(host, dns::Answer::Ips(vec![std::net::Ipv4Addr::new(127, 9, 9, 9).into()]));
         let url = self.server.url_of(host, "/feed");
-        self.service().add(&NewSource::feed(url)).await.unwrap().id
+        self.service().add(&new_feed(url)).await.unwrap().id
     }
 
     /// The name leads to the server.
@@ -294,7 +298,8 @@ impl World {
     /// Other readers from now on.
     pub(super) fn readers(&mut self, change: impl FnOnce(&mut Readers)) {
         change(&mut self.readers);
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
+        self.engine =
+            engine(&self.db, &self.config, &self.clock, &self.network_overrides, self.readers, &self.metrics);
     }
 
     /// Answers byte for byte.
@@ -305,14 +310,16 @@ impl World {
     /// The process ends and begins anew, with these settings.
     pub(super) async fn restart_with(&mut self, settings: &[&str]) -> u64 {
         self.config = config(settings);
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
+        self.engine =
+            engine(&self.db, &self.config, &self.clock, &self.network_overrides, self.readers, &self.metrics);
         self.engine.reschedule().await.unwrap()
     }
 
     /// The process ends and begins anew.
     pub(super) async fn restart(&mut self) {
         self.engine.idle().await;
-        self.engine = engine(&self.db, &self.config, &self.clock, &self.outside, self.readers, &self.metrics);
+        self.engine =
+            engine(&self.db, &self.config, &self.clock, &self.network_overrides, self.readers, &self.metrics);
         self.engine.tick(self.now()).await.unwrap();
         self.engine.idle().await;
     }
@@ -432,16 +439,16 @@ fn engine(
     db: &Database,
     config: &Config,
     clock: &Arc<ManualClock>,
-    outside: &Outside,
+    network_overrides: &NetworkOverrides,
     readers: Readers,
     metrics: &Arc<Metrics>,
 ) -> Engine {
     let context = Context {
         store: Arc::clone(&db.store),
-        fetcher: Fetcher::new(&config.fetch, outside).unwrap(),
+        fetcher: Fetcher::new(&config.fetch, network_overrides).unwrap(),
         config: config.clone(),
         clock: Arc::clone(clock) as _,
-        chance: Chance::seeded(1),
+        random: RandomSource::seeded(1),
         readers,
         metrics: Arc::clone(metrics),
         committed: Default::default(),

@@ -1,7 +1,7 @@
 //! Timelines on X: whose key they are asked with, and each way in which X says no.
 
 use gleaner::config::secret::Secret;
-use gleaner::service::NewSource;
+use gleaner::service::SourceSettings;
 use gleaner_core::backfill::Backfill;
 use gleaner_core::health::Status;
 use gleaner_core::outcome::ErrorKind;
@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::on_both;
 use super::world::World;
-use crate::support::Database;
 use crate::support::http::Reply;
 use crate::support::x::{KEY, X};
+use crate::support::{Database, new_feed};
 
 on_both!(
     x_source_polled_with_owner_key,
@@ -49,7 +49,7 @@ pub(super) async fn world_with_key(db: Database) -> (World, X) {
 }
 
 pub(super) async fn follow(world: &World, handle: &str) -> i64 {
-    let new = NewSource { kind: Kind::X, backfill: Backfill::None, ..NewSource::feed(handle) };
+    let new = SourceSettings { kind: Kind::X, backfill: Backfill::None, ..new_feed(handle) };
     world.service().add(&new).await.unwrap().id
 }
 
@@ -63,12 +63,12 @@ async fn x_source_polled_with_owner_key(db: Database) {
     let (mut world, x) = world(db).await;
     // Two owners, each with a key: that of the one who owns the collection is sent.
     let ada = world.store().create_user("ada", false, world.now()).await.unwrap();
-    world.store().create_collection("space", ada, world.now()).await.unwrap();
+    let space = world.store().create_collection("space", ada, world.now()).await.unwrap();
     world.service().set_key("ada", "x", &Secret::new(KEY)).await.unwrap();
     world.service().set_key("admin", "x", &Secret::new("the-key-of-somebody-else")).await.unwrap();
     x.post(11, 1000, 1, "We choose to go");
-    let collection = Some("space".to_owned());
-    let new = NewSource { kind: Kind::X, backfill: Backfill::None, collection, ..NewSource::feed("@NASA") };
+    let new =
+        SourceSettings { kind: Kind::X, backfill: Backfill::None, collection_id: space, ..new_feed("@NASA") };
     let id = world.service().add(&new).await.unwrap().id;
     world.poll_due().await;
     assert_eq!(world.bodies(id).await, ["We choose to go"]);
@@ -87,8 +87,8 @@ async fn x_source_polled_with_owner_key(db: Database) {
 async fn x_source_without_key_is_unauthorized(db: Database) {
     let (mut world, x) = world(db).await;
     let ada = world.store().create_user("ada", false, world.now()).await.unwrap();
-    world.store().create_collection("space", ada, world.now()).await.unwrap();
-    let new = NewSource { kind: Kind::X, collection: Some("space".into()), ..NewSource::feed("x.com/nasa") };
+    let space = world.store().create_collection("space", ada, world.now()).await.unwrap();
+    let new = SourceSettings { kind: Kind::X, collection_id: space, ..new_feed("x.com/nasa") };
     let id = world.service().add(&new).await.unwrap().id;
     world.poll_due().await;
     let (kind, status, words) = failure(&world, id).await;
@@ -103,8 +103,8 @@ async fn x_source_without_key_is_unauthorized(db: Database) {
 async fn x_another_owners_key_is_not_used(db: Database) {
     let (mut world, x) = world_with_key(db).await;
     let ada = world.store().create_user("ada", false, world.now()).await.unwrap();
-    world.store().create_collection("space", ada, world.now()).await.unwrap();
-    let new = NewSource { kind: Kind::X, collection: Some("space".into()), ..NewSource::feed("@nasa") };
+    let space = world.store().create_collection("space", ada, world.now()).await.unwrap();
+    let new = SourceSettings { kind: Kind::X, collection_id: space, ..new_feed("@nasa") };
     let id = world.service().add(&new).await.unwrap().id;
     world.poll_due().await;
     assert_eq!(failure(&world, id).await.0, ErrorKind::Unauthorized);
@@ -291,7 +291,7 @@ async fn x_timelines_are_asked_one_after_another(db: Database) {
         assert_eq!((source.settings.url.as_str(), source.host.as_str()), (url, "127.0.0.1"));
     }
     assert_eq!(follow(&world, "x.com/NASA").await, one, "one account, one source");
-    let wrong = NewSource { kind: Kind::X, ..NewSource::feed("https://example.org/nasa") };
+    let wrong = SourceSettings { kind: Kind::X, ..new_feed("https://example.org/nasa") };
     let refused = world.service().add(&wrong).await.unwrap_err().to_string();
     assert!(refused.ends_with("a timeline on X is written as @handle or https://x.com/handle"), "{refused}");
 }

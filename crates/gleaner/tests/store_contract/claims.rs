@@ -49,9 +49,9 @@ async fn index(db: &Database, pages: Vec<NewArticleWork>) {
 async fn a_claim_leases_due_hosts_with_what_is_due(db: Database) {
     let mut sources = vec![feed("a.example", "1"), feed("a.example", "2"), feed("a.example", "3")];
     sources.extend([feed("b.example", "1"), feed("c.example", "1")]);
-    sources[1].next_poll_at = start() + minutes(5);
-    sources[2].next_poll_at = start() - minutes(5);
-    sources[4].next_poll_at = start() + minutes(1);
+    sources[1].next_poll_at = Some(start() + minutes(5));
+    sources[2].next_poll_at = Some(start() - minutes(5));
+    sources[4].next_poll_at = Some(start() + minutes(1));
     let ids = add(&db, &sources).await;
     let mut claims = db.store.claim(&request(start())).await.unwrap();
     claims.sort_by(|one, other| one.host.cmp(&other.host));
@@ -107,7 +107,7 @@ async fn a_heartbeat_keeps_only_what_is_ours(db: Database) {
 
 async fn a_release_makes_the_host_due_with_its_next_source(db: Database) {
     let mut sources = vec![feed("a.example", "1"), feed("a.example", "2")];
-    sources[1].next_poll_at = start() + minutes(10);
+    sources[1].next_poll_at = Some(start() + minutes(10));
     add(&db, &sources).await;
     poll_once(&db, start(), |_| {}).await;
     assert!(db.store.claim(&request(start() + minutes(9))).await.unwrap().is_empty());
@@ -122,7 +122,7 @@ async fn a_release_makes_the_host_due_with_its_next_source(db: Database) {
 
 async fn one_source_can_be_claimed_by_hand(db: Database) {
     let mut sources = vec![feed("a.example", "1"), feed("a.example", "2")];
-    sources[1].next_poll_at = start() + minutes(500);
+    sources[1].next_poll_at = Some(start() + minutes(500));
     let ids = add(&db, &sources).await;
     let claim = db.store.claim_source(ids[1], &request(start())).await.unwrap().unwrap();
     assert_eq!(claim.sources.iter().map(|source| source.id).collect::<Vec<_>>(), [ids[1]]);
@@ -495,7 +495,7 @@ async fn polls_and_pages_of_the_same_sources_end_side_by_side(db: Database) {
 
 async fn a_host_hold_delays_its_sources(db: Database) {
     let mut sources = vec![feed("a.example", "1"), feed("a.example", "2")];
-    sources[1].next_poll_at = start() + minutes(5);
+    sources[1].next_poll_at = Some(start() + minutes(5));
     add(&db, &sources).await;
     poll_once(&db, start(), |commit| commit.host_hold_until = Some(start() + minutes(20))).await;
     assert!(db.store.claim(&request(start() + minutes(19))).await.unwrap().is_empty());
@@ -538,8 +538,10 @@ async fn a_source_that_is_asked_for_is_due(db: Database) {
 
 async fn hosts_that_are_not_quick_take_a_share_of_a_claim(db: Database) {
     // Those that will be quick are the last to be due.
-    let source =
-        |n: u64| NewSource { next_poll_at: start() - minutes(8 - n), ..feed(&format!("h{n}.example"), "1") };
+    let source = |n: u64| NewSource {
+        next_poll_at: Some(start() - minutes(8 - n)),
+        ..feed(&format!("h{n}.example"), "1")
+    };
     add(&db, &(0..8).map(source).collect::<Vec<_>>()).await;
     let claims = db.store.claim(&request(start())).await.unwrap();
     assert!(claims.iter().all(|claim| !claim.quick), "nobody has answered yet");
@@ -566,9 +568,9 @@ async fn hosts_that_are_not_quick_take_a_share_of_a_claim(db: Database) {
 
 async fn a_probe_is_of_a_source_that_worked(db: Database) {
     let mut dead = feed("dead.example", "1");
-    dead.next_poll_at = start() - minutes(50);
+    dead.next_poll_at = Some(start() - minutes(50));
     let mut unpolled = feed("worked.example", "unpolled");
-    unpolled.next_poll_at = start() - minutes(40);
+    unpolled.next_poll_at = Some(start() - minutes(40));
     let ids =
         add(&db, &[dead, unpolled, feed("worked.example", "worked"), feed("lately.example", "1")]).await;
     let probe =

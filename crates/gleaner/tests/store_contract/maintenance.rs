@@ -12,6 +12,7 @@ on_both!(
     clean_up_of_history_goes_round,
     articles_keep_their_posts,
     users_collections_and_keys,
+    audit_rows_are_written_with_their_change,
     meta_keeps_its_latest_value,
 );
 
@@ -34,7 +35,7 @@ async fn a_jump_of_the_clock_is_spread(db: Database) {
     let mut sources: Vec<NewSource> = (0..200).map(|n| feed(&format!("h{n}.example"), "feed")).collect();
     // A third is overdue, a third in order, and a third was written by a clock that ran years ahead.
     for (n, source) in sources.iter_mut().enumerate() {
-        source.next_poll_at = start() + [minutes(0), minutes(500), Span::from_days(4000)][n % 3];
+        source.next_poll_at = Some(start() + [minutes(0), minutes(500), Span::from_days(4000)][n % 3]);
     }
     add(&db, &sources).await;
     let ahead = ClaimRequest { hosts: 1, slow_hosts: 1, lease: Span::from_days(4000), ..request(start()) };
@@ -73,7 +74,7 @@ async fn a_jump_of_the_clock_is_spread(db: Database) {
 
 async fn a_clock_that_is_set_back_leaves_nobody_waiting(db: Database) {
     let polled = feed("a.example", "polled");
-    let waiting = NewSource { next_poll_at: start() + minutes(90), ..feed("b.example", "waiting") };
+    let waiting = NewSource { next_poll_at: Some(start() + minutes(90)), ..feed("b.example", "waiting") };
     let ids = add(&db, &[polled, waiting]).await;
     poll_once(&db, start(), |_| ()).await;
     // A day later it is the day before.
@@ -214,6 +215,59 @@ async fn articles_keep_their_posts(db: Database) {
     assert_eq!(db.store.posts(&PostFilter::default(), Some(new[1]), 10).await.unwrap()[0].id, new[0]);
 }
 
+/// What changes, with its row of the audit log; what fails, without one.
+async fn audit_rows_are_written_with_their_change(db: Database) {
+    let entry = |action: &str| NewAudit {
+        at: start(),
+        user_id: None,
+        user_name: "admin".to_owned(),
+        via: "test".to_owned(),
+        address: None,
+        action: action.to_owned(),
+        target_kind: "thing".to_owned(),
+        target_id: None,
+        target_name: "thing".to_owned(),
+        changes: None,
+        fold_key: None,
+    };
+    let by = |action: &str| db.store.audited(entry(action));
+    let ada = by("create").create_user("ada", false, start()).await.unwrap();
+    by("create twice").create_user("ada", false, start()).await.unwrap_err();
+    by("admin").set_admin(ada, true).await.unwrap();
+    by("admin of nobody").set_admin(999, true).await.unwrap_err();
+    let change = |user_id| PasswordChange { user_id, hash: None, at: start(), keep: None };
+    by("password").set_password(&change(ada)).await.unwrap();
+    by("password of nobody").set_password(&change(999)).await.unwrap_err();
+    by("key").set_credential(ada, "x", Some(b"one"), start()).await.unwrap();
+    by("key removed").set_credential(ada, "x", None, start()).await.unwrap();
+    by("no key").set_credential(ada, "x", None, start()).await.unwrap();
+    let owned = CollectionEdit { name: "hers".to_owned(), owner_id: ada, private: false };
+    let hers = by("collection").add_collection(&owned, start()).await.unwrap();
+    by("collection changed").edit_collection(hers, &owned).await.unwrap();
+    by("owner deleted").delete_user(ada).await.unwrap_err();
+    by("collection deleted").delete_collection(hers).await.unwrap();
+    by("deleted").delete_user(ada).await.unwrap();
+    by("token of nobody").delete_token(999).await.unwrap();
+    let rows = db.store.audit(&AuditFilter::default(), None, 100).await.unwrap();
+    let found: Vec<(&str, Option<i64>)> =
+        rows.iter().rev().map(|row| (row.entry.action.as_str(), row.entry.target_id)).collect();
+    let none = |action| (action, None);
+    assert_eq!(
+        found,
+        [
+            ("create", Some(ada)),
+            none("admin"),
+            none("password"),
+            none("key"),
+            none("key removed"),
+            ("collection", Some(hers)),
+            none("collection changed"),
+            none("collection deleted"),
+            none("deleted"),
+        ]
+    );
+}
+
 async fn users_collections_and_keys(db: Database) {
     let admin = db.store.user_named("admin").await.unwrap();
     assert!(admin.is_admin && admin.password_hash.is_none());
@@ -222,7 +276,9 @@ async fn users_collections_and_keys(db: Database) {
     let ada = db.store.create_user("ada", false, start()).await.unwrap();
     let taken = db.store.create_user("ada", true, start()).await.unwrap_err();
     assert_eq!(taken.to_string(), "user ada already exists");
-    db.store.set_password(ada, Some("$argon2id$…")).await.unwrap();
+    let hash = Some("$argon2id$…".to_owned());
+    let change = PasswordChange { user_id: ada, hash, at: start(), keep: None };
+    assert_eq!(db.store.set_password(&change).await.unwrap(), 0);
     assert_eq!(db.store.user_named("ada").await.unwrap().password_hash.as_deref(), Some("$argon2id$…"));
     let blogs = db.store.create_collection("blogs", ada, start()).await.unwrap();
     assert!(matches!(db.store.create_collection("x", 999, start()).await, Err(StoreError::NotFound { .. })));

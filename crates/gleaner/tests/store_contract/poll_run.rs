@@ -14,7 +14,7 @@ async fn chosen_sources_are_leased_by_host(db: Database) {
     let mut sources =
         vec![feed("a.example", "1"), feed("a.example", "2"), feed("b.example", "1"), feed("c.example", "1")];
     // Due or not.
-    sources[1].next_poll_at = start() + minutes(500);
+    sources[1].next_poll_at = Some(start() + minutes(500));
     let ids = add(&db, &sources).await;
     let chosen = [ids[0], ids[1], ids[2]];
     let mut hosts = db.store.source_hosts(&[ids[0], ids[1], ids[2], 987_654]).await.unwrap();
@@ -93,8 +93,9 @@ async fn sources_are_found_in_every_collection(db: Database) {
 }
 
 async fn many_sources_are_made_due_at_once(db: Database) {
-    let later = |path: &str| NewSource { next_poll_at: start() + minutes(500), ..feed("a.example", path) };
-    let other = NewSource { next_poll_at: start() + minutes(500), ..feed("b.example", "1") };
+    let later =
+        |path: &str| NewSource { next_poll_at: Some(start() + minutes(500)), ..feed("a.example", path) };
+    let other = NewSource { next_poll_at: Some(start() + minutes(500)), ..feed("b.example", "1") };
     let ids = add(&db, &[later("1"), later("2"), later("3"), other]).await;
     assert!(db.store.claim(&request(start())).await.unwrap().is_empty());
     db.store.wake_sources(&[ids[0], ids[1], ids[3], 987_654], start()).await.unwrap();

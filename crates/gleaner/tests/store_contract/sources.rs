@@ -121,7 +121,15 @@ async fn an_edit_does_not_undo_a_poll_that_came_in_between(db: Database) {
 }
 
 async fn a_source_can_be_created_disabled(db: Database) {
-    let id = add(&db, &[NewSource { enabled: false, ..feed("a.example", "feed") }]).await[0];
+    let id = add(
+        &db,
+        &[NewSource {
+            health: Health::new().disabled_by_hand(None),
+            next_poll_at: None,
+            ..feed("a.example", "feed")
+        }],
+    )
+    .await[0];
     let source = db.store.source(id).await.unwrap();
     assert_eq!((source.health.status(), source.next_poll_at), (Status::Disabled, None));
     assert!(db.store.claim(&request(start())).await.unwrap().is_empty());

@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gleaner::store::{HostKey, NewSource, Options, SourceSettings, Store, open};
+use gleaner_core::backfill::Backfill;
+use gleaner_core::health::Health;
+use gleaner_core::source::Kind;
 use gleaner_core::time::{Span, Time};
 use sqlx::Connection as _;
 
@@ -161,14 +164,24 @@ pub(crate) fn minutes(n: u64) -> Span {
     Span::from_mins(n)
 }
 
+/// A feed as a person adds it, with its existing entries.
+pub(crate) fn new_feed(url: impl Into<String>) -> SourceSettings {
+    new_source(Kind::Feed, url)
+}
+
+/// A source as a person adds it, with its existing entries.
+pub(crate) fn new_source(kind: Kind, url: impl Into<String>) -> SourceSettings {
+    SourceSettings { kind, backfill: Backfill::All, ..SourceSettings::feed(1, url) }
+}
+
 /// A feed on that host, due at once.
 pub(crate) fn feed(host: &str, path: &str) -> NewSource {
     let url = format!("https://{host}/{path}");
     NewSource {
         canonical_url: gleaner_core::link::canonical(&url),
         host: HostKey { name: host.to_owned(), slot: 0 },
-        next_poll_at: start(),
-        enabled: true,
+        next_poll_at: Some(start()),
+        health: Health::new(),
         settings: SourceSettings::feed(1, url),
     }
 }

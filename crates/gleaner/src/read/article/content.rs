@@ -1,4 +1,4 @@
-//! The text of an article: where it is, and what of that belongs to it.
+//! Finds the text of an article, and removes what does not belong to it.
 
 use std::collections::HashMap;
 
@@ -6,41 +6,39 @@ use dom_query::{Document, NodeId, NodeRef};
 use dom_smoothie::{CandidateSelectMode, Config, Readability, TextMode};
 use url::Url;
 
-use super::{furniture, trim};
+use super::{boilerplate, trim};
 use crate::read::tree;
 
-/// An article's text and markup.
 pub(super) struct Content {
     pub text: String,
     pub html: String,
 }
 
-/// What is found where the page's paragraphs hold more than so many times as much is not the article.
-const TOO_LITTLE: f32 = 0.5;
+/// If the extracted text is less than this share of the page's paragraphs, it is not the article.
+const MIN_SHARE_OF_PAGE: f32 = 0.5;
 
-/// The same for those paragraphs that the page itself says are its article.
-const TOO_LITTLE_OF_ARTICLE: f32 = 0.9;
+/// The same for the paragraphs of what the page marks as its article.
+const MIN_SHARE_OF_ARTICLE: f32 = 0.9;
 
-/// Attributes that mean something in an article.
-const KEPT: &[&str] =
+/// Attributes that are kept.
+const KEPT_ATTRIBUTES: &[&str] =
     &["href", "src", "alt", "title", "lang", "dir", "datetime", "colspan", "rowspan", "start"];
 
-/// Elements that hold no text of an article, where it was found by its paragraphs alone.
-const UNWANTED: &[&str] = &["header", "footer", "aside", "form", "h1"];
+/// Elements to remove from an article that was found by its paragraphs alone.
+const REMOVED_ELEMENTS: &[&str] = &["header", "footer", "aside", "form", "h1"];
 
-/// The page that an article is looked for in.
+/// The page to search.
 pub(super) struct Source<'a> {
     pub html: &'a str,
-    /// What its relative addresses are relative to.
+    /// The base URL of relative links.
     pub base: &'a Url,
-    /// What it marks as an article.
+    /// The elements that the page marks as articles.
     pub articles: &'a [NodeId],
     pub title: Option<&'a str>,
 }
 
-/// Finds the article of a page in its tree.
-pub(super) fn of(page: &Source<'_>, document: Document) -> Option<Content> {
-    let (prose, _) = furniture::remove(&document, page.articles);
+pub(super) fn find(page: &Source<'_>, document: Document) -> Option<Content> {
+    let (prose, _) = boilerplate::remove(&document, page.articles);
     let config = Config {
         disable_json_ld: true,
         text_mode: TextMode::Raw,
@@ -51,58 +49,59 @@ pub(super) fn of(page: &Source<'_>, document: Document) -> Option<Content> {
     let found = reader.parse().is_ok();
     let root = reader.doc.select_single("#readability-page-1");
     let root = root.nodes().first().filter(|_| found);
-    let length = root.map_or(0, furniture::length);
+    let length = root.map_or(0, boilerplate::length);
     let is_too_little = |all: usize, share: f32| (length as f32) < all as f32 * share;
-    let lost = is_too_little(prose.page, TOO_LITTLE);
-    if (lost || is_too_little(prose.article, TOO_LITTLE_OF_ARTICLE))
+    let lost = is_too_little(prose.page, MIN_SHARE_OF_PAGE);
+    if (lost || is_too_little(prose.article, MIN_SHARE_OF_ARTICLE))
         && let Some(content) = by_paragraphs(page, !lost)
         && content.text.len() > length
     {
         return Some(content);
     }
-    told(root?, page)
+    render(root?, page)
 }
 
-fn told(root: &NodeRef<'_>, page: &Source<'_>) -> Option<Content> {
-    trim::remove_contents(root);
+fn render(root: &NodeRef<'_>, page: &Source<'_>) -> Option<Content> {
+    trim::remove_tables_of_contents(root);
     trim::trim(root, page.title);
-    // What the sanitiser would take out is taken out before it has to read it.
-    root.descendants().iter().for_each(|node| node.retain_attrs(KEPT));
+    // Removed now, so that the sanitiser has less to read.
+    root.descendants().iter().for_each(|node| node.retain_attrs(KEPT_ATTRIBUTES));
     let text = root.formatted_text().trim().to_owned();
     (!text.is_empty()).then(|| Content { text, html: ammonia::clean(&root.html()) })
 }
 
-/// The smallest block that holds nearly all paragraphs of a page, or of what it says is its article.
+/// The smallest block that contains nearly all paragraphs of the page, or of what it marks as its article.
 fn by_paragraphs(page: &Source<'_>, of_article: bool) -> Option<Content> {
     let document = tree::parse(page.html);
-    // The same page makes the same tree, so what was found in the other is found here.
-    let (_, article) = furniture::remove(&document, page.articles);
+    // The same HTML gives the same tree, so node ids from the other tree are valid here.
+    let (_, article) = boilerplate::remove(&document, page.articles);
     let mut block = if of_article { article? } else { document.body()? };
     let mut total = 0;
-    let mut held: HashMap<NodeId, usize> = HashMap::new();
+    let mut paragraph_bytes: HashMap<NodeId, usize> = HashMap::new();
     for node in block.descendants_it().filter(|node| node.has_name("p")) {
-        let length = furniture::length_of_prose(&node);
+        let length = boilerplate::length_of_prose(&node);
         total += length;
         for ancestor in node.ancestors_it(None).take_while(|_| length > 0) {
-            *held.entry(ancestor.id).or_default() += length;
+            *paragraph_bytes.entry(ancestor.id).or_default() += length;
         }
     }
-    let holds = |node: &NodeRef<'_>| held.get(&node.id).is_some_and(|length| *length * 100 >= total * 97);
-    while let Some(inner) = block.element_children().into_iter().find(holds) {
+    let has_nearly_all =
+        |node: &NodeRef<'_>| paragraph_bytes.get(&node.id).is_some_and(|length| *length * 100 >= total * 97);
+    while let Some(inner) = block.element_children().into_iter().find(has_nearly_all) {
         block = inner;
     }
     for node in block.descendants() {
-        if UNWANTED.iter().any(|name| node.has_name(name)) {
+        if REMOVED_ELEMENTS.iter().any(|name| node.has_name(name)) {
             node.remove_from_parent();
         } else {
             make_absolute(&node, page.base);
         }
     }
-    told(&block, page)
+    render(&block, page)
 }
 
-/// Makes the addresses of an element absolute. White space around one is the parser's to take off, which knows what is
-/// white to a browser: behind a space that does not break, `javascript:` is a path.
+/// Makes the URLs of an element absolute. The URL parser trims white space itself, by the rules of browsers: after
+/// a no-break space, `javascript:` is a path.
 fn make_absolute(node: &NodeRef<'_>, base: &Url) {
     for name in ["href", "src"] {
         if let Some(url) = node.attr(name).and_then(|value| base.join(&value).ok()) {

@@ -1,14 +1,14 @@
-//! When an article was published: what the page declares, then what it shows, then what its address says.
+//! The publication date of an article: as declared, or else as displayed, or else from its URL.
 
 use gleaner_core::time::{Span, Time};
 use url::Url;
 
 use super::dates::{self, in_text};
-use super::facts::Facts;
+use super::metadata::PageMetadata;
 
-/// `<meta>` names that give the date, the surest first.
+/// `<meta>` names for the publication date, most reliable first.
 #[rustfmt::skip]
-const NAMES: &[&str] = &[
+const PUBLISHED_NAMES: &[&str] = &[
     "article:published_time", "og:published_time", "og:article:published_time", "article:published",
     "datepublished", "parsely-pub-date", "sailthru.date", "dc.date.issued", "dcterms.issued",
     "dc.date.created", "dcterms.created", "dcterms.date", "dc.date", "citation_publication_date",
@@ -19,72 +19,74 @@ const NAMES: &[&str] = &[
     "shareaholic:article_published_time",
 ];
 
-/// Those that are better than nothing.
+/// `<meta>` names for the modification date, used last.
 #[rustfmt::skip]
-const MODIFIED: &[&str] = &[
+const MODIFIED_NAMES: &[&str] = &[
     "article:modified_time", "og:updated_time", "datemodified", "last-modified", "dcterms.modified",
 ];
 
-/// When a page was published.
 pub(super) struct Published {
     pub at: Time,
-    /// The day in the page's own time zone, where that is known: `2024-05-17`.
+    /// The day in the page's own time zone, if known: `2024-05-17`.
     pub day: Option<String>,
 }
 
 impl Published {
-    fn stated(text: &str) -> Option<Self> {
-        let at = dates::stated(text)?;
+    fn parse(text: &str) -> Option<Self> {
+        let at = dates::parse(text)?;
         let day =
-            text.trim().get(..10).filter(|day| dates::stated(day).is_some() && day.as_bytes()[4] == b'-');
+            text.trim().get(..10).filter(|day| dates::parse(day).is_some() && day.as_bytes()[4] == b'-');
         Some(Self { at, day: day.map(str::to_owned) })
     }
 
-    fn on(at: Time) -> Self {
+    fn from_time(at: Time) -> Self {
         Self { at, day: None }
     }
 }
 
-/// When a page was published.
-pub(super) fn of(facts: &Facts, url: &Url) -> Option<Published> {
-    declared(facts).map(|declared| unless_earlier(facts, declared)).or_else(|| {
-        let language = facts.language.as_deref();
-        shown(facts, 1)
-            .or_else(|| in_address(url).map(Published::on))
-            .or_else(|| shown(facts, 3))
-            .or_else(|| in_text(&facts.near, language).map(Published::on))
-            .or_else(|| shown(facts, 4))
-            .or_else(|| in_text(facts.before(), language).map(Published::on))
-            .or_else(|| named(facts, MODIFIED))
+pub(super) fn find(metadata: &PageMetadata, url: &Url) -> Option<Published> {
+    declared(metadata).map(|declared| prefer_earlier_displayed(metadata, declared)).or_else(|| {
+        let language = metadata.language.as_deref();
+        displayed(metadata, 1)
+            .or_else(|| in_url(url).map(Published::from_time))
+            .or_else(|| displayed(metadata, 3))
+            .or_else(|| in_text(&metadata.after_heading, language).map(Published::from_time))
+            .or_else(|| displayed(metadata, 4))
+            .or_else(|| in_text(metadata.before_heading(), language).map(Published::from_time))
+            .or_else(|| named(metadata, MODIFIED_NAMES))
     })
 }
 
-/// What the page declares to programs.
-fn declared(facts: &Facts) -> Option<Published> {
-    let like = || facts.metas_like("publish").chain(facts.metas_like("pubdate"));
-    let linked = facts.linked_data.published();
+/// The date that the page declares for programs.
+fn declared(metadata: &PageMetadata) -> Option<Published> {
+    let like = || metadata.metas_containing("publish").chain(metadata.metas_containing("pubdate"));
+    let linked = metadata.linked_data.published();
     linked
-        .and_then(|text| Published::stated(&text))
-        .or_else(|| named(facts, NAMES))
-        .or_else(|| like().find_map(Published::stated))
+        .and_then(|text| Published::parse(&text))
+        .or_else(|| named(metadata, PUBLISHED_NAMES))
+        .or_else(|| like().find_map(Published::parse))
 }
 
-fn named(facts: &Facts, names: &[&str]) -> Option<Published> {
-    names.iter().find_map(|name| facts.metas_of(name).find_map(Published::stated))
+fn named(metadata: &PageMetadata, names: &[&str]) -> Option<Published> {
+    names.iter().find_map(|name| metadata.metas_named(name).find_map(Published::parse))
 }
 
-/// Right behind the heading, so many bytes, stands the date that readers are shown.
-const BYLINE: usize = 120;
-/// Earlier than this, a date in a byline is no date of a page.
-const FIRST_PAGES: Time = Time::from_millis(788_918_400_000);
+/// The displayed date is expected within this many bytes after the heading.
+const BYLINE_BYTES: usize = 120;
+/// Earlier dates in a byline are not publication dates (1995-01-01).
+const EARLIEST_DATE: Time = Time::from_millis(788_918_400_000);
 
-/// The declared date, unless readers are shown an earlier day: machines date a page anew when it is moved or edited,
-/// people do not.
-fn unless_earlier(facts: &Facts, declared: Published) -> Published {
-    let near = facts.near.get(..facts.near.floor_char_boundary(BYLINE)).unwrap_or_default();
-    let seen = shown(facts, 1).or_else(|| in_text(near, facts.language.as_deref()).map(Published::on));
-    match seen.filter(|seen| seen.at >= FIRST_PAGES) {
-        // A day's difference may be the time zone's: the moment is the declared one, the day the one shown.
+/// The declared date, unless an earlier day is displayed: software re-dates a page that is moved or edited, people
+/// do not.
+fn prefer_earlier_displayed(metadata: &PageMetadata, declared: Published) -> Published {
+    let near = metadata
+        .after_heading
+        .get(..metadata.after_heading.floor_char_boundary(BYLINE_BYTES))
+        .unwrap_or_default();
+    let seen = displayed(metadata, 1)
+        .or_else(|| in_text(near, metadata.language.as_deref()).map(Published::from_time));
+    match seen.filter(|seen| seen.at >= EARLIEST_DATE) {
+        // One day's difference may be due to the time zone: use the declared time and the displayed day.
         Some(seen) if declared.at.since(seen.at) >= Span::from_hours(24) => {
             let close = declared.at.since(seen.at) < Span::from_hours(48);
             let at = if close { declared.at } else { seen.at };
@@ -94,17 +96,18 @@ fn unless_earlier(facts: &Facts, declared: Published) -> Published {
     }
 }
 
-/// The surest of the dates that the page shows, of those at least as sure as `rank`.
-fn shown(facts: &Facts, rank: u8) -> Option<Published> {
-    let mut times: Vec<_> = facts.times.iter().filter(|time| time.rank <= rank).collect();
+/// The most reliable of the displayed dates, with at least the reliability `rank`.
+fn displayed(metadata: &PageMetadata, rank: u8) -> Option<Published> {
+    let mut times: Vec<_> = metadata.times.iter().filter(|time| time.rank <= rank).collect();
     times.sort_by_key(|time| time.rank);
-    let language = facts.language.as_deref();
-    let read = |text: &str| Published::stated(text).or_else(|| in_text(text, language).map(Published::on));
+    let language = metadata.language.as_deref();
+    let read =
+        |text: &str| Published::parse(text).or_else(|| in_text(text, language).map(Published::from_time));
     times.into_iter().find_map(|time| read(&time.text))
 }
 
-/// `/2024/05/17/` or `/2024-05-17-title`.
-fn in_address(url: &Url) -> Option<Time> {
+/// A date in the URL: `/2024/05/17/` or `/2024-05-17-title`.
+fn in_url(url: &Url) -> Option<Time> {
     let path = url.path();
     let numbers: Vec<(usize, &str)> = {
         let mut found = Vec::new();

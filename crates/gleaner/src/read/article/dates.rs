@@ -1,27 +1,27 @@
-//! Dates in running text, as people write them in many languages.
+//! Finds dates in running text, in many languages.
 //!
-//! Numbers alone mean day and month in the order of the page's language, where they could mean both.
+//! Ambiguous numeric dates are read in the order of the page's language.
 
 use gleaner_core::time::Time;
 
-/// No page is older than the web by more than scanned newspapers are, nor from a far future.
-const YEARS: std::ops::RangeInclusive<i64> = 1900..=2100;
+/// Plausible years, including scanned newspapers.
+const PLAUSIBLE_YEARS: std::ops::RangeInclusive<i64> = 1900..=2100;
 
-/// So many tokens of a text are looked at.
-const MOST: usize = 600;
+/// Maximum tokens of a text that are examined.
+const MAX_TOKENS: usize = 600;
 
-/// A date that stands alone, as machines and people write it.
-pub(super) fn stated(text: &str) -> Option<Time> {
+/// Parses a text that is a date.
+pub(super) fn parse(text: &str) -> Option<Time> {
     let text = text.trim();
     if !text.is_empty() && text.len() <= 13 && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return stamp(text);
+        return parse_timestamp(text);
     }
     let parsed = gleaner_feed::date::parse(text).map(Time::from_millis);
-    parsed.filter(|at| is_sound(*at)).or_else(|| in_text(text, None))
+    parsed.filter(|at| is_plausible(*at)).or_else(|| in_text(text, None))
 }
 
 /// `20240517`, or seconds or milliseconds since 1970.
-fn stamp(digits: &str) -> Option<Time> {
+fn parse_timestamp(digits: &str) -> Option<Time> {
     let number: i64 = digits.parse().ok()?;
     let at = match digits.len() {
         8 => return day(number / 10_000, number / 100 % 100, number % 100),
@@ -29,23 +29,22 @@ fn stamp(digits: &str) -> Option<Time> {
         13 => Time::from_millis(number),
         _ => return None,
     };
-    is_sound(at).then_some(at)
+    is_plausible(at).then_some(at)
 }
 
-fn is_sound(at: Time) -> bool {
-    // 1900 and 2100.
+fn is_plausible(at: Time) -> bool {
+    // 1900 to 2100.
     (-2_208_988_800_000..4_133_980_800_000).contains(&at.as_millis())
 }
 
-/// Midnight of a day.
+/// Midnight UTC of a day.
 pub(super) fn day(year: i64, month: i64, day: i64) -> Option<Time> {
-    if !YEARS.contains(&year) {
+    if !PLAUSIBLE_YEARS.contains(&year) {
         return None;
     }
     Time::parse(&format!("{year:04}-{month:02}-{day:02}T00:00:00Z"))
 }
 
-/// A piece of text that may be part of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token<'a> {
     Number(i64, usize),
@@ -53,7 +52,6 @@ enum Token<'a> {
     Mark(char),
 }
 
-/// The first date in a text.
 pub(super) fn in_text(text: &str, language: Option<&str>) -> Option<Time> {
     let tokens = tokens(text);
     let month_first = language.is_none_or(|tag| {
@@ -62,7 +60,7 @@ pub(super) fn in_text(text: &str, language: Option<&str>) -> Option<Time> {
     });
     (0..tokens.len()).find_map(|at| {
         let rest = tokens.get(at..)?;
-        numeric(rest, month_first).or_else(|| worded(rest))
+        numeric(rest, month_first).or_else(|| with_month_name(rest))
     })
 }
 
@@ -70,7 +68,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        if tokens.len() >= MOST {
+        if tokens.len() >= MAX_TOKENS {
             break;
         }
         let class = |c: char| (c.is_ascii_digit(), c.is_alphabetic() && !is_ideograph(c));
@@ -89,7 +87,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
         } else if !first.is_whitespace() {
             tokens.push(Token::Mark(first));
         } else if matches!(tokens.last(), Some(Token::Number(..))) {
-            // Two numbers with a space between are no date.
+            // Two numbers separated by a space are not a date.
             tokens.push(Token::Mark(' '));
         }
     }
@@ -130,7 +128,7 @@ fn numeric(tokens: &[Token<'_>], month_first: bool) -> Option<Time> {
             let year = if length == 2 { 2000 + year } else { year };
             let by_day = || day(year, second, first);
             let by_month = || day(year, first, second);
-            // Only dots are the same everywhere.
+            // With dots the order is day, month everywhere.
             if a == '/' && month_first { by_month().or_else(by_day) } else { by_day().or_else(by_month) }
         }
         _ => None,
@@ -138,7 +136,7 @@ fn numeric(tokens: &[Token<'_>], month_first: bool) -> Option<Time> {
 }
 
 /// `17 May 2024`, `May 17th, 2024`, `17. Mai 2024`, `17 de mayo de 2024`.
-fn worded(tokens: &[Token<'_>]) -> Option<Time> {
+fn with_month_name(tokens: &[Token<'_>]) -> Option<Time> {
     let mut parts = tokens.iter().filter(|token| match token {
         Token::Number(..) => true,
         Token::Mark(mark) => !matches!(mark, '.' | ',' | ' ' | '\'' | '’' | '-' | '/'),
@@ -149,9 +147,9 @@ fn worded(tokens: &[Token<'_>]) -> Option<Time> {
         (Token::Word(name), Token::Number(date, 1..=2), Token::Number(year, 4)) => (date, name, year),
         _ => return None,
     };
-    let plausible = name.chars().count() >= 3 && name.len() <= 24 && YEARS.contains(year);
+    let plausible = name.chars().count() >= 3 && name.len() <= 24 && PLAUSIBLE_YEARS.contains(year);
     let at = plausible.then(|| gleaner_feed::date::parse(&format!("{date} {name} {year}")))?;
-    at.map(Time::from_millis).filter(|at| is_sound(*at))
+    at.map(Time::from_millis).filter(|at| is_plausible(*at))
 }
 
 #[cfg(test)]
@@ -159,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_in_text() {
+    fn dates_are_found_in_text() {
         let check = |text: &str, language: Option<&str>, expected: Option<&str>| {
             let found = in_text(text, language).map(|at| at.to_string().replace("T00:00:00Z", ""));
             assert_eq!(found.as_deref(), expected, "{text}");
@@ -208,9 +206,9 @@ mod tests {
     }
 
     #[test]
-    fn dates_that_stand_alone() {
+    fn standalone_dates_are_parsed() {
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(stated(text).map(|at| at.to_string()).as_deref(), expected, "{text}");
+            assert_eq!(parse(text).map(|at| at.to_string()).as_deref(), expected, "{text}");
         };
         check("2024-05-17T10:00:00+02:00", Some("2024-05-17T08:00:00Z"));
         check("Fri, 17 May 2024 10:00:00 GMT", Some("2024-05-17T10:00:00Z"));

@@ -1,43 +1,46 @@
-//! What a page says about its article in JSON-LD (schema.org).
+//! The JSON-LD (schema.org) metadata of a page.
 
 use serde_json::Value;
 
-use super::facts::folded;
+use super::metadata::collapse;
 
-/// A script that is longer is not read.
-const LONGEST: usize = 1 << 20;
+/// Longer scripts are skipped.
+const MAX_SCRIPT_BYTES: usize = 1 << 20;
 
-/// So many objects are looked at.
-const MOST: usize = 2000;
+/// Maximum number of objects that are collected.
+const MAX_OBJECTS: usize = 2000;
 
-/// The objects of all scripts, flat.
+/// The objects of all scripts, flattened.
 #[derive(Default)]
 pub(super) struct LinkedData {
     objects: Vec<Value>,
-    /// The date of publication in a script that is no JSON.
-    damaged: Option<String>,
+    /// The publication date found in a script that is not valid JSON.
+    date_in_invalid_json: Option<String>,
 }
 
 impl LinkedData {
     pub(super) fn read<'a>(scripts: impl Iterator<Item = &'a str>) -> Self {
-        let (mut objects, mut damaged) = (Vec::new(), None);
-        for script in scripts.filter(|script| script.len() <= LONGEST) {
+        let (mut objects, mut date_in_invalid_json) = (Vec::new(), None);
+        for script in scripts.filter(|script| script.len() <= MAX_SCRIPT_BYTES) {
             match parse(script) {
                 Some(value) => flatten(value, &mut objects),
-                None => damaged = damaged.or_else(|| string_after(script, "\"datePublished\"")),
+                None => {
+                    date_in_invalid_json =
+                        date_in_invalid_json.or_else(|| string_after(script, "\"datePublished\""))
+                }
             }
         }
-        Self { objects, damaged }
+        Self { objects, date_in_invalid_json }
     }
 
-    /// The article, and if there is none, the page.
+    /// The article, or else the page.
     fn article(&self) -> Option<&Value> {
         let of = |kinds: &[&str]| self.objects.iter().find(|object| is_a(object, kinds));
         of(&["Article", "Posting", "Report", "Review", "Recipe", "HowTo"]).or_else(|| of(&["WebPage"]))
     }
 
     fn text(&self, key: &str) -> Option<String> {
-        let text = folded(&htmlize::unescape(self.article()?.get(key)?.as_str()?));
+        let text = collapse(&htmlize::unescape(self.article()?.get(key)?.as_str()?));
         (!text.is_empty()).then_some(text)
     }
 
@@ -57,12 +60,11 @@ impl LinkedData {
             dated.first().and_then(|object| object.get(key)?.as_str().map(str::to_owned))
         };
         of("datePublished")
-            .or_else(|| self.damaged.clone())
+            .or_else(|| self.date_in_invalid_json.clone())
             .or_else(|| of("uploadDate"))
             .or_else(|| of("dateCreated"))
     }
 
-    /// The names of the authors.
     pub(super) fn authors(&self) -> Vec<String> {
         let mut names = Vec::new();
         if let Some(author) = self.article().and_then(|article| article.get("author")) {
@@ -73,7 +75,7 @@ impl LinkedData {
 
     fn add_names(&self, author: &Value, names: &mut Vec<String>, depth: usize) {
         match author {
-            Value::String(name) => names.push(folded(&htmlize::unescape(name.as_str()))),
+            Value::String(name) => names.push(collapse(&htmlize::unescape(name.as_str()))),
             Value::Array(list) => list.iter().take(10).for_each(|one| self.add_names(one, names, depth)),
             Value::Object(object) => match (object.get("name"), object.get("@id").and_then(Value::as_str)) {
                 (Some(name), _) if depth < 3 => self.add_names(name, names, depth + 1),
@@ -98,12 +100,12 @@ impl LinkedData {
         let site =
             self.objects.iter().find(|object| is_a(object, &["WebSite"])).and_then(|site| site.get("name"));
         let publisher = || self.article()?.get("publisher")?.get("name");
-        let name = folded(site.or_else(publisher)?.as_str()?);
+        let name = collapse(site.or_else(publisher)?.as_str()?);
         (!name.is_empty()).then_some(name)
     }
 }
 
-/// Whether its type is, or ends with, one of these.
+/// Whether its type is or ends with one of these.
 fn is_a(object: &Value, kinds: &[&str]) -> bool {
     let is =
         |kind: &Value| kind.as_str().is_some_and(|kind| kinds.iter().any(|wanted| kind.ends_with(wanted)));
@@ -114,7 +116,7 @@ fn is_a(object: &Value, kinds: &[&str]) -> bool {
     }
 }
 
-/// The string that is the value of this key, wherever it stands.
+/// The string value of a key, found by text search.
 fn string_after(script: &str, key: &str) -> Option<String> {
     let rest = script.get(script.find(key)? + key.len()..)?;
     let value = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
@@ -130,13 +132,13 @@ fn parse(script: &str) -> Option<Value> {
         text = text.strip_suffix(after).unwrap_or(text).trim();
     }
     let text = text.trim_end_matches(';');
-    // Line breaks inside strings are the commonest damage.
+    // Line breaks inside strings are the most common error.
     serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace(['\n', '\r', '\t'], " "))).ok()
 }
 
-/// Lists and graphs as single objects, those they are made of included.
+/// Flattens lists and graphs to single objects, including nested ones.
 fn flatten(value: Value, objects: &mut Vec<Value>) {
-    if objects.len() >= MOST {
+    if objects.len() >= MAX_OBJECTS {
         return;
     }
     match value {

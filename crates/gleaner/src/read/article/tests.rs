@@ -1,4 +1,4 @@
-//! Articles of pages written for the purpose.
+//! Article extraction from pages written for these tests.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ fn page(head: &str, above: &str) -> String {
 }
 
 #[test]
-fn an_article_with_all_its_furniture() {
+fn an_article_among_boilerplate() {
     let article = article(include_str!("fixtures/news.html"));
     assert!(article.extracted);
     insta::assert_snapshot!(format!(
@@ -152,7 +152,7 @@ fn dates_of_pages() {
 }
 
 #[test]
-fn readers_are_shown_the_day_that_counts() {
+fn an_earlier_displayed_date_is_preferred() {
     let check = |above: &str, at: &str, on: Option<&str>| {
         let head = "<meta property='article:published_time' content='2024-05-17T10:00:00Z'>";
         let article = article(&page(head, above));
@@ -168,7 +168,7 @@ fn readers_are_shown_the_day_that_counts() {
 }
 
 #[test]
-fn a_day_is_the_pages_own() {
+fn the_day_is_in_the_pages_time_zone() {
     let head = "<meta property='article:published_time' content='2024-05-17T23:30:00-04:00'>";
     let article = article(&page(head, ""));
     assert_eq!(article.published_at.unwrap().to_string(), "2024-05-18T03:30:00Z");
@@ -176,7 +176,7 @@ fn a_day_is_the_pages_own() {
 }
 
 #[test]
-fn what_a_page_says_of_itself() {
+fn page_metadata_is_read() {
     let head = "<base href=https://other.example/a/><link rel=canonical href=b><meta property=og:image content=c.jpg>\
         <meta property=og:site_name content=' The  Valley '>";
     let article = article(&format!("<html lang=de_AT>{}", page(head, "")));
@@ -187,7 +187,7 @@ fn what_a_page_says_of_itself() {
 }
 
 #[test]
-fn addresses_that_are_not_of_the_web_are_none() {
+fn only_web_urls_are_returned() {
     let head = "<link rel=canonical href='javascript:alert(1)'><meta property=og:image content='data:image/png;base64,AA'>";
     let article = article(&page(head, "<a href='javascript:x'>x</a>"));
     assert_eq!((article.url, article.image), (None, None));
@@ -195,10 +195,10 @@ fn addresses_that_are_not_of_the_web_are_none() {
 }
 
 #[test]
-fn furniture_is_left_out() {
-    let check = |furniture: &str| {
+fn boilerplate_is_removed() {
+    let check = |boilerplate: &str| {
         let html = format!(
-            "<article><h1>News</h1><p>{PROSE} 1</p><p>{PROSE} 2</p>{furniture}<p>{PROSE} 3</p><p>{PROSE} 4</p></article>"
+            "<article><h1>News</h1><p>{PROSE} 1</p><p>{PROSE} 2</p>{boilerplate}<p>{PROSE} 3</p><p>{PROSE} 4</p></article>"
         );
         let article = article(&html);
         assert!(article.text.starts_with("A paragraph") && !article.text.contains("NOT"), "{}", article.text);
@@ -219,7 +219,7 @@ fn furniture_is_left_out() {
 }
 
 #[test]
-fn what_is_repeated_is_told_once() {
+fn repeated_paragraphs_are_removed() {
     let other = PROSE.replace("paragraph", "sentence");
     let html =
         format!("<article><p>{PROSE}</p><p>{other}</p><p>{PROSE}</p><p>Short.</p><p>Short.</p></article>");
@@ -228,7 +228,7 @@ fn what_is_repeated_is_told_once() {
 }
 
 #[test]
-fn what_only_sounds_like_furniture_stays() {
+fn large_elements_are_not_boilerplate() {
     let html = format!(
         "<body><div class='share sidebar' hidden><p>{PROSE}</p><p>{PROSE}</p><p>{PROSE}</p></div></body>"
     );
@@ -236,7 +236,7 @@ fn what_only_sounds_like_furniture_stays() {
 }
 
 #[test]
-fn what_the_page_says_is_its_article_is_not_lost() {
+fn marked_articles_are_kept() {
     let section = |n: usize| format!("<section class=x><div><p>{PROSE} {n}</p></div></section>");
     let sections: String = (0..12).map(section).collect();
     let html = format!("<body><article>{sections}</article><div><p>{PROSE}</p></div></body>");
@@ -244,7 +244,7 @@ fn what_the_page_says_is_its_article_is_not_lost() {
 }
 
 #[test]
-fn without_an_article_the_text_of_the_page_begins() {
+fn without_an_article_the_beginning_of_the_page_is_returned() {
     let long = "word ".repeat(300);
     for html in [String::new(), "<title>T</title>".to_owned(), "<body></body>".to_owned()] {
         let article = article(&html);
@@ -257,7 +257,7 @@ fn without_an_article_the_text_of_the_page_begins() {
 }
 
 #[test]
-fn encodings_are_told() {
+fn declared_encodings_are_used() {
     let html = page("<meta charset=windows-1251><title>Привет из долины</title>", "");
     let (bytes, _, _) = encoding_rs::WINDOWS_1251.encode(&html);
     let url = Url::parse("https://valley.example/").unwrap();
@@ -275,7 +275,7 @@ fn hostile_pages_take_bounded_time() {
         ("nested prose", format!("<div>{prose}").repeat(5000)),
         ("articles", format!("<article>{prose}</article>").repeat(5000)),
         ("nested articles", "<article>".repeat(1000) + &prose.repeat(2000)),
-        ("nested furniture", "<div class=share>".repeat(1000) + &prose.repeat(2000)),
+        ("nested boilerplate", "<div class=share>".repeat(1000) + &prose.repeat(2000)),
         ("hidden", "<div hidden>".repeat(1000) + &prose.repeat(2000)),
         ("lists", "<ul>".repeat(200) + &"<li><a href=#a>x</a></li>".repeat(5000)),
         ("bylines", "<p class=byline>By Jane Doe</p>".repeat(20_000)),
@@ -299,13 +299,13 @@ fn hostile_pages_take_bounded_time() {
         let start = Instant::now();
         let _ = article(html);
         let took = start.elapsed();
-        // A debug build on a busy machine; quadratic time would be minutes.
+        // A debug build on a busy machine; quadratic time would take minutes.
         assert!(took < Duration::from_secs(20), "{name}: {took:?}");
     }
 }
 
 #[test]
-fn addresses_are_absolute_however_the_article_was_found() {
+fn urls_in_articles_are_absolute() {
     let sections =
         format!("<section class=x><div><p>{PROSE} <a href='b'>b</a></p></div></section>").repeat(12);
     for html in [format!("<body><article>{sections}</article></body>"), format!("<body>{sections}</body>")] {

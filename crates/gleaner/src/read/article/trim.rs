@@ -1,26 +1,26 @@
-//! What remains around and between the paragraphs of an article, and is not its text: bylines above it, pointers to
-//! other articles within, appeals behind it.
+//! Removes what is left around and between the paragraphs of an article: bylines above, links to other articles
+//! within, appeals below.
 
 use std::collections::HashSet;
 
 use dom_query::NodeRef;
 
 use super::dates::in_text;
-use super::facts::{attribute, folded};
-use super::wording::same_words;
+use super::metadata::{attribute, collapse};
+use super::word_overlap::same_words;
 
-/// Lines longer than this are text, whatever they begin with.
-const SHORT: usize = 200;
+/// Longer lines are text, whatever they start with.
+const MAX_LINE_BYTES: usize = 200;
 
-/// Paragraphs longer than this are kept once.
-const REPEATED: usize = 100;
+/// Longer paragraphs are kept only once.
+const MIN_REPEATED_BYTES: usize = 100;
 
-/// How many blocks above the text are looked at.
-const ABOVE: usize = 6;
+/// Maximum number of blocks above the text that are checked.
+const MAX_BLOCKS_ABOVE: usize = 6;
 
 /// Lines that are never text.
 #[rustfmt::skip]
-const NEVER: &[&str] = &[
+const NEVER_TEXT: &[&str] = &[
     "ad", "ads", "advertisement", "advertisements", "article continues after advertisement", "close",
     "comment", "comments", "continue reading", "copy link", "email", "facebook", "follow us",
     "leave a comment", "linkedin", "loading", "loading...", "pinterest", "print", "read more", "read next",
@@ -32,7 +32,7 @@ const NEVER: &[&str] = &[
     "advertisement - continue reading below",
 ];
 
-/// What lines begin with that point elsewhere, if they are links.
+/// How lines start that point to other pages, if they are links.
 #[rustfmt::skip]
 const POINTERS: &[&str] = &[
     "also read", "also see", "check out", "click here", "don't miss", "explore more", "for more",
@@ -44,7 +44,7 @@ const POINTERS: &[&str] = &[
     "czytaj też", "читайте также",
 ];
 
-/// What lines hold that ask for something, where they stand behind the text.
+/// What lines contain that ask for something, if they are below the text.
 #[rustfmt::skip]
 const APPEALS: &[&str] = &[
     "all rights reserved", "copyright ©", "follow us on", "get our newsletter", "join our newsletter",
@@ -53,7 +53,7 @@ const APPEALS: &[&str] = &[
     "©", "click here to subscribe",
 ];
 
-/// What lines begin with that name who took a picture.
+/// How image credits start.
 #[rustfmt::skip]
 const CREDITS: &[&str] = &[
     "photo:", "photo by", "photo credit", "photograph:", "photograph by", "image:", "image credit",
@@ -61,14 +61,14 @@ const CREDITS: &[&str] = &[
     "photo courtesy", "photos by", "photos:",
 ];
 
-/// What such lines end with.
+/// How image credits end.
 #[rustfmt::skip]
 const AGENCIES: &[&str] = &[
     "/getty images", "/ getty images", "via getty images", "(getty images)", "/afp", "/reuters",
     "/ap photo",
 ];
 
-/// Elements that hold paragraphs or are some.
+/// Block elements.
 #[rustfmt::skip]
 const BLOCKS: &[&str] = &[
     "p", "div", "li", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "tr", "td", "th", "section",
@@ -76,30 +76,29 @@ const BLOCKS: &[&str] = &[
     "tbody",
 ];
 
-/// Takes out of an article what is not its text.
 pub(super) fn trim(root: &NodeRef<'_>, title: Option<&str>) {
     let leaves = leaves(root);
     let mut kept = Vec::with_capacity(leaves.len());
     let mut read = HashSet::new();
     for leaf in leaves {
         // Nobody writes a long paragraph twice; layouts repeat them.
-        let again = leaf.text.len() > REPEATED && !read.insert(leaf.text.clone());
-        if again || is_furniture(&leaf) {
+        let again = leaf.text.len() > MIN_REPEATED_BYTES && !read.insert(leaf.text.clone());
+        if again || is_boilerplate(&leaf) {
             leaf.node.remove_from_parent();
         } else {
             kept.push(leaf);
         }
     }
-    let above = kept.iter().take(ABOVE).take_while(|leaf| !leaf.is_prose());
+    let above = kept.iter().take(MAX_BLOCKS_ABOVE).take_while(|leaf| !leaf.is_prose());
     above
         .filter(|leaf| leaf.is_byline() || leaf.is_title(title))
         .for_each(|leaf| leaf.node.remove_from_parent());
-    let behind = kept.iter().rev().take_while(|leaf| leaf.is_behind());
-    behind.for_each(|leaf| leaf.node.remove_from_parent());
+    let trailing = kept.iter().rev().take_while(|leaf| leaf.is_trailing());
+    trailing.for_each(|leaf| leaf.node.remove_from_parent());
 }
 
-/// A block without blocks inside.
-struct Leaf<'a> {
+/// A block without nested blocks.
+struct LeafBlock<'a> {
     node: NodeRef<'a>,
     text: String,
     /// Bytes of its text that are links.
@@ -108,8 +107,8 @@ struct Leaf<'a> {
     item: bool,
 }
 
-fn leaves<'a>(root: &NodeRef<'a>) -> Vec<Leaf<'a>> {
-    let mut leaves: Vec<Leaf<'a>> = Vec::new();
+fn leaves<'a>(root: &NodeRef<'a>) -> Vec<LeafBlock<'a>> {
+    let mut leaves: Vec<LeafBlock<'a>> = Vec::new();
     for node in root.descendants_it() {
         let Some(element) = node.element_ref() else { continue };
         let name = &*element.name.local;
@@ -121,10 +120,10 @@ fn leaves<'a>(root: &NodeRef<'a>) -> Vec<Leaf<'a>> {
         let linked = node
             .descendants_it()
             .filter(|inner| inner.has_name("a"))
-            .map(|link| folded(&link.text()).len())
+            .map(|link| collapse(&link.text()).len())
             .sum();
         let heading = matches!(name, "h1" | "h2" | "h3" | "h4" | "h5" | "h6");
-        leaves.push(Leaf { node, text: folded(&node.text()), linked, heading, item: name == "li" });
+        leaves.push(LeafBlock { node, text: collapse(&node.text()), linked, heading, item: name == "li" });
     }
     leaves.retain(|leaf| !leaf.text.is_empty());
     leaves
@@ -134,12 +133,12 @@ fn is_block(name: &str) -> bool {
     BLOCKS.contains(&name)
 }
 
-fn is_furniture(leaf: &Leaf<'_>) -> bool {
-    if leaf.text.len() > SHORT {
+fn is_boilerplate(leaf: &LeafBlock<'_>) -> bool {
+    if leaf.text.len() > MAX_LINE_BYTES {
         return false;
     }
     let lower = leaf.text.to_lowercase();
-    if NEVER.contains(&lower.as_str()) && !leaf.heading {
+    if NEVER_TEXT.contains(&lower.as_str()) && !leaf.heading {
         return true;
     }
     let points = POINTERS.iter().any(|pointer| lower.starts_with(pointer));
@@ -149,25 +148,23 @@ fn is_furniture(leaf: &Leaf<'_>) -> bool {
     is_credit(&lower)
 }
 
-/// `Photo: Jane Doe / Agency`.
 fn is_credit(lower: &str) -> bool {
     lower.len() < 150
         && (CREDITS.iter().any(|credit| lower.starts_with(credit))
             || AGENCIES.iter().any(|name| lower.ends_with(name)))
 }
 
-impl Leaf<'_> {
-    /// Whether it is a paragraph to read.
+impl LeafBlock<'_> {
     fn is_prose(&self) -> bool {
         self.text.len() > 120 && self.linked * 2 < self.text.len()
     }
 
-    /// Whether, above the text, it is its title.
+    /// Whether it repeats the title above the text.
     fn is_title(&self, title: Option<&str>) -> bool {
         self.heading && title.is_some_and(|title| same_words(title, &self.text))
     }
 
-    /// Whether, above the text, it tells who wrote it, when, or how long it takes to read.
+    /// Whether it is a line above the text with author, date or reading time.
     fn is_byline(&self) -> bool {
         if self.text.len() > 100 || self.text.ends_with(['.', '!', '?']) && !self.text.ends_with("min.") {
             return false;
@@ -191,21 +188,22 @@ impl Leaf<'_> {
             || (in_text(&self.text, None).is_some() && self.text.len() < 60)
     }
 
-    /// Whether, behind the text, it is not part of it.
-    fn is_behind(&self) -> bool {
+    /// Whether it is below the text and not part of it.
+    fn is_trailing(&self) -> bool {
         if self.heading {
             return true;
         }
         let lower = self.text.to_lowercase();
-        let appeals = self.text.len() <= SHORT && APPEALS.iter().any(|appeal| lower.contains(appeal));
-        appeals || (self.linked * 10 > self.text.len() * 8 && self.text.len() <= SHORT)
+        let appeals =
+            self.text.len() <= MAX_LINE_BYTES && APPEALS.iter().any(|appeal| lower.contains(appeal));
+        appeals || (self.linked * 10 > self.text.len() * 8 && self.text.len() <= MAX_LINE_BYTES)
     }
 }
 
-/// Takes out a table of contents: a list whose items all point into the page.
-pub(super) fn remove_contents(root: &NodeRef<'_>) {
+/// Removes tables of contents: lists whose items all link into the page.
+pub(super) fn remove_tables_of_contents(root: &NodeRef<'_>) {
     let is_list = |node: &NodeRef<'_>| node.has_name("ul") || node.has_name("ol");
-    // Each is read once: of lists within lists, only the outermost.
+    // Only the outermost lists, so that each is examined once.
     let is_outermost =
         |node: &NodeRef<'_>| is_list(node) && !node.ancestors_it(None).any(|outer| is_list(&outer));
     let lists: Vec<_> = root.descendants_it().filter(is_outermost).collect();
@@ -215,8 +213,8 @@ pub(super) fn remove_contents(root: &NodeRef<'_>) {
             link.element_ref()
                 .is_some_and(|element| attribute(&element, "href").is_some_and(|href| href.contains('#')))
         };
-        let linked: usize = links.iter().filter(inside).map(|link| folded(&link.text()).len()).sum();
-        if links.len() >= 3 && linked * 10 > folded(&list.text()).len() * 8 {
+        let linked: usize = links.iter().filter(inside).map(|link| collapse(&link.text()).len()).sum();
+        if links.len() >= 3 && linked * 10 > collapse(&list.text()).len() * 8 {
             list.remove_from_parent();
         }
     }

@@ -1,7 +1,7 @@
-//! What the address of a link tells: whose it is, what its path is made of, whether articles live there.
+//! What the URL of a link says: which site it is on, what its path consists of, whether it is likely an article.
 //!
-//! Absent on purpose: the list of public suffixes. Whether `a.co.uk` and `b.co.uk` are one site only matters
-//! where one of them is a part of the other, which they are not.
+//! The public suffix list is not needed: whether `a.co.uk` and `b.co.uk` are one site only matters if one is a
+//! subdomain of the other, which they are not.
 
 use std::borrow::Cow;
 
@@ -9,62 +9,61 @@ use gleaner_core::link::canonical;
 use url::Url;
 
 use super::dates;
-use super::words::{ARTICLES, LISTINGS, OFFERS, PEOPLE, SERVICES, SHORT_LISTINGS};
+use super::path_words::{ARTICLES, LISTINGS, OFFERS, PEOPLE, SERVICES, SHORT_LISTINGS};
 
-/// So many may be a name.
-const NAME_WORDS: usize = 3;
+/// Maximum words of a person's name.
+const MAX_NAME_WORDS: usize = 3;
 
-/// So many words are a title.
-const TITLE_WORDS: usize = 5;
+/// Minimum words of a title.
+const MIN_TITLE_WORDS: usize = 5;
 
-/// Longer addresses are not believed.
-const LONGEST: usize = 4096;
+/// Longer URLs are ignored.
+const MAX_URL_BYTES: usize = 4096;
 
-/// The page that links are on, to tell its own address and its site from others.
+/// The page that contains the links; used to recognise its own URL and site.
 #[derive(Debug)]
-pub(super) struct Home<'a> {
+pub(super) struct IndexPage<'a> {
     url: &'a Url,
     base: Url,
     segments: Vec<&'a str>,
 }
 
-/// The address of a link.
 #[derive(Debug, Clone)]
 pub(super) struct Address {
     pub url: Url,
-    /// The canonical spelling.
+    /// The canonical form, for comparison.
     pub key: String,
     /// On the page's own site.
     pub same_site: bool,
-    /// It names a day or a month.
+    /// It contains a year and month, or a date.
     pub dated: bool,
-    /// A segment says that no article is there: a category, a profile, a form.
+    /// A segment says that it is not an article: a category, a profile, a form.
     pub listing: bool,
-    /// A segment says that likely none is there.
+    /// A segment says that it is probably not an article.
     pub service: bool,
-    /// A segment says that articles are there.
+    /// A segment says that it is an article.
     pub article: bool,
     /// A segment says that something is sold or advertised there.
     pub offer: bool,
-    /// It lies below the page.
+    /// It is below the page.
     pub below: bool,
     /// It is a sibling of the page.
-    pub beside: bool,
-    /// Words of the segment that has most of them.
-    pub words: usize,
-    /// It has a long number, or is a mix of letters and digits, as identifiers are.
+    pub sibling: bool,
+    /// Words of the segment with most words.
+    pub word_count: usize,
+    /// It contains a long number or an identifier.
     pub numbered: bool,
-    /// What addresses of its kind have in common: how many segments, how they begin, what they are made of.
+    /// Hash of what similar URLs have in common: the number of segments, the first segment, what they consist of.
     pub shape: u64,
 }
 
-impl<'a> Home<'a> {
+impl<'a> IndexPage<'a> {
     pub(super) fn new(url: &'a Url, base: Option<&str>) -> Self {
         let base = base.and_then(|href| join(url, href)).unwrap_or_else(|| url.clone());
         Self { url, base, segments: segments(url) }
     }
 
-    /// Where a link leads, unless to this page or one above it, or not on the web.
+    /// Where a link leads; `None` if it is this page, a parent of it, or not on the web.
     pub(super) fn address(&self, href: &str) -> Option<Address> {
         let mut url = join(&self.base, href)?;
         url.set_fragment(None);
@@ -81,31 +80,31 @@ impl<'a> Home<'a> {
         if theirs == self.segments {
             return is_page_number(url) || url.query() == self.url.query();
         }
-        // The front page is above all pages of its site, on whichever of its hosts.
+        // The front page is a parent of all pages of its site, on any of its hosts.
         url.query().is_none() && self.segments.starts_with(&theirs)
     }
 
     fn describe(&self, url: Url, key: String, same_site: bool) -> Address {
         let segments = segments(&url);
         let below = same_site && !self.segments.is_empty() && segments.starts_with(&self.segments);
-        // What the page's own address says of it does not count against what is below.
+        // The segments of the page's own URL do not count against the URLs below it.
         let rest = if below { &segments[self.segments.len()..] } else { &segments[..] };
-        let names = |words: &[&str]| rest.iter().any(|segment| is_one_of(segment, words));
+        let names = |word_count: &[&str]| rest.iter().any(|segment| is_one_of(segment, word_count));
         let last = segments.last().copied().unwrap_or_default();
         let numbered = is_identifier(last) || url.query_pairs().any(|(_, value)| is_identifier(&value));
         let dated = dates::is_dated(&url);
-        let most_words = segments.iter().map(|segment| words(segment)).max().unwrap_or(0);
+        let most_words = segments.iter().map(|segment| word_count(segment)).max().unwrap_or(0);
         Address {
             same_site,
             dated,
             listing: is_listing(&segments, rest, most_words, dated, numbered) || is_page_number(&url),
-            service: names(SERVICES) && most_words < TITLE_WORDS
+            service: names(SERVICES) && most_words < MIN_TITLE_WORDS
                 || (segments.len() == 1 && last.starts_with("about-")),
             article: segments.iter().any(|segment| is_one_of(segment, ARTICLES)),
             offer: is_offer(&segments),
             below,
-            beside: same_site && self.is_beside(&segments),
-            words: most_words,
+            sibling: same_site && self.is_sibling(&segments),
+            word_count: most_words,
             numbered,
             shape: shape(&url, &segments),
             key,
@@ -113,7 +112,7 @@ impl<'a> Home<'a> {
         }
     }
 
-    /// Whether the page itself is one of offers.
+    /// Whether the page itself lists products or jobs.
     pub(super) fn is_offer(&self) -> bool {
         let label = self.url.host_str().and_then(|host| host.split('.').next()).unwrap_or_default();
         is_offer_word(label)
@@ -121,39 +120,43 @@ impl<'a> Home<'a> {
             || self.segments.last().is_some_and(|last| last.split('-').any(is_offer_word))
     }
 
-    /// Whether an address differs from the page's own only in its last segment, and that is short: the next
-    /// category, most likely.
-    fn is_beside(&self, segments: &[&str]) -> bool {
+    /// Whether a URL differs from the page's own only in a short last segment, so that it is probably another
+    /// category.
+    fn is_sibling(&self, segments: &[&str]) -> bool {
         match (segments.split_last(), self.segments.split_last()) {
-            (Some((last, around)), Some((_, ours))) => !ours.is_empty() && around == ours && words(last) <= 2,
+            (Some((last, around)), Some((_, ours))) => {
+                !ours.is_empty() && around == ours && word_count(last) <= 2
+            }
             _ => false,
         }
     }
 }
 
-/// Whether no article is at an address; `rest` is what of its segments is not the page's own.
+/// Whether there is no article at a URL; `rest` are its segments that are not the page's own.
 fn is_listing(segments: &[&str], rest: &[&str], most_words: usize, dated: bool, numbered: bool) -> bool {
-    let names = |segments: &[&str], words: &[&str]| segments.iter().any(|segment| is_one_of(segment, words));
+    let names = |segments: &[&str], word_count: &[&str]| {
+        segments.iter().any(|segment| is_one_of(segment, word_count))
+    };
     let last = segments.last().copied().unwrap_or_default();
-    if names(segments, PEOPLE) && most_words <= NAME_WORDS || is_file(last) {
+    if names(segments, PEOPLE) && most_words <= MAX_NAME_WORDS || is_file(last) {
         return true;
     }
-    // A date in an address is an article's; one without more is an archive's.
+    // A URL with a date is an article, unless it ends with the date, which is an archive.
     if dated {
-        return is_number(last) && last.len() <= 4 && most_words < NAME_WORDS;
+        return is_number(last) && last.len() <= 4 && most_words < MAX_NAME_WORDS;
     }
     names(rest, LISTINGS)
-        || names(rest, SHORT_LISTINGS) && most_words < TITLE_WORDS
+        || names(rest, SHORT_LISTINGS) && most_words < MIN_TITLE_WORDS
         || names(rest, &["topic", "topics"]) && !numbered
 }
 
-fn is_one_of(segment: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| segment.eq_ignore_ascii_case(word))
+fn is_one_of(segment: &str, word_count: &[&str]) -> bool {
+    word_count.iter().any(|word| segment.eq_ignore_ascii_case(word))
 }
 
-/// What spellings of one address have in common: those that servers take for the same, too.
+/// A key that equivalent URLs share.
 pub(super) fn key(url: &Url) -> String {
-    // Parsing again is only needed where there is something to take out.
+    // Only URLs with a query need to be canonicalised.
     let canonical = match url.query() {
         Some(_) => Cow::Owned(canonical(url.as_str())),
         None => Cow::Borrowed(url.as_str()),
@@ -162,10 +165,10 @@ pub(super) fn key(url: &Url) -> String {
     rest.strip_prefix("www.").unwrap_or(rest).trim_end_matches('/').to_owned()
 }
 
-/// An absolute address on the web.
+/// An absolute http or https URL.
 pub(super) fn join(base: &Url, href: &str) -> Option<Url> {
     let href = href.trim();
-    if href.is_empty() || href.starts_with('#') || href.len() > LONGEST {
+    if href.is_empty() || href.starts_with('#') || href.len() > MAX_URL_BYTES {
         return None;
     }
     let url = base.join(href).ok()?;
@@ -179,7 +182,7 @@ fn segments(url: &Url) -> Vec<&str> {
     found
 }
 
-/// Whether two pages are of one site: the same host, or one a part of the other.
+/// Whether two URLs are on one site: the same host, or a subdomain of it.
 fn is_same_site(one: &Url, other: &Url) -> bool {
     let host = |url: &Url| url.host_str().map(|host| host.trim_start_matches("www.").to_owned());
     let (Some(one), Some(other)) = (host(one), host(other)) else { return false };
@@ -189,7 +192,7 @@ fn is_same_site(one: &Url, other: &Url) -> bool {
     one == other || is_part(&one, &other) || is_part(&other, &one)
 }
 
-/// Whether an address differs from its list's only in which part of it is shown.
+/// Whether the query selects a page or order of the same list.
 fn is_page_number(url: &Url) -> bool {
     #[rustfmt::skip]
     const NAMES: [&str; 13] = [
@@ -213,13 +216,13 @@ fn is_file(segment: &str) -> bool {
     ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
 }
 
-/// Words of a segment, as titles leave them in addresses: `how-to-grow-leeks`.
-fn words(segment: &str) -> usize {
+/// The number of words in a segment such as `how-to-grow-leeks`.
+fn word_count(segment: &str) -> usize {
     let wordy = |word: &&str| word.chars().any(char::is_alphabetic);
     segment.split(['-', '_', '+', '.', ',']).filter(wordy).count()
 }
 
-/// Whether a segment begins or ends with what machines count by.
+/// Whether a segment starts or ends with an identifier.
 fn is_identifier(segment: &str) -> bool {
     let is_one = |part: &str| {
         let digits = part.bytes().filter(u8::is_ascii_digit).count();
@@ -230,8 +233,8 @@ fn is_identifier(segment: &str) -> bool {
     parts().next().is_some_and(is_one) || parts().next_back().is_some_and(is_one)
 }
 
-/// Whether something is sold at an address: `/products/x`, `/remote-jobs/x`. In the last segment a title may
-/// speak of that, and what a section is called after its first word may be news of it: `/product-news/x`.
+/// Whether something is sold at a URL: `/products/x`, `/remote-jobs/x`. The last segment counts only as a whole,
+/// since a title may mention products; of other segments the last word counts, since `/product-news/x` is news.
 fn is_offer(segments: &[&str]) -> bool {
     let Some((last, before)) = segments.split_last() else { return false };
     let names = |segment: &&str| is_offer_word(segment.rsplit(['-', '_']).next().unwrap_or_default());
@@ -250,7 +253,7 @@ fn shape(url: &Url, segments: &[&str]) -> u64 {
         match segment {
             _ if is_number(segment) => text.push('0'),
             _ if last && is_identifier(segment) => text.push_str("-0"),
-            _ if last || words(segment) >= 3 => text.push('-'),
+            _ if last || word_count(segment) >= 3 => text.push('-'),
             _ if place == 0 => text.push_str(segment),
             _ => text.push('*'),
         }

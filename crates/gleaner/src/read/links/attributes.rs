@@ -1,10 +1,10 @@
-//! The attributes of an element that say something of its links, read in one go.
+//! The attributes of an element that matter for its links, read in one pass.
 
 use std::borrow::Cow;
 
 use crate::read::html::Tag;
 
-/// Values as written; none where the attribute is absent.
+/// Raw values; `None` if absent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Attributes<'a> {
     pub href: Option<&'a [u8]>,
@@ -12,13 +12,13 @@ pub(super) struct Attributes<'a> {
     pub id: Option<&'a [u8]>,
     pub role: Option<&'a [u8]>,
     pub rel: Option<&'a [u8]>,
-    /// `itemtype`
+    /// `itemtype`.
     pub kind: Option<&'a [u8]>,
-    /// `datetime`
+    /// `datetime`.
     pub time: Option<&'a [u8]>,
-    /// `aria-label`
+    /// `aria-label`.
     pub label: Option<&'a [u8]>,
-    /// `title`
+    /// `title`.
     pub tip: Option<&'a [u8]>,
 }
 
@@ -38,14 +38,14 @@ impl<'a> Attributes<'a> {
                 name if name.eq_ignore_ascii_case(b"title") => &mut found.tip,
                 _ => continue,
             };
-            // As in a browser, the first of two counts.
+            // As in browsers, the first of duplicates counts.
             slot.get_or_insert(value);
         }
         found
     }
 }
 
-/// The value of an attribute as text.
+/// Decodes an attribute value.
 pub(super) fn decoded(value: &[u8]) -> Cow<'_, str> {
     htmlize::unescape_attribute(String::from_utf8_lossy(value))
 }

@@ -1,48 +1,44 @@
-//! Builds an [`Outline`]: one pass over the tokens, with a stack of open elements.
+//! Builds an [`Outline`] in one pass over the tokens, with a stack of open elements.
 //!
-//! Knows which ends HTML lets people leave out, and takes an end tag without a start for nothing. Absent on
-//! purpose: the rest of the standard's repairs. A tree costs ten times as much, and what it moves around is
-//! rarely a list of links.
+//! Handles optional end tags, and ignores end tags without a start tag. It does not implement the other repairs of
+//! the HTML standard: a full tree costs ten times as much, and the repairs rarely affect lists of links.
 
 use super::attributes::{Attributes, decoded};
 use super::classes::own_hash;
 use super::dates;
-use super::offers;
-use super::open::Open;
+use super::open::OpenElements;
 use super::outline::{Anchor, Heading, Name, Node, NodeId, Outline};
+use super::products;
 use super::region::{self, Region};
-use crate::read::element::Kind;
+use crate::read::element::ElementKind;
 use crate::read::html::Tag;
 use crate::read::text::plain_text;
 
-/// Pages with more links are no index for people; the rest of them is not read.
-const MOST_ANCHORS: usize = 50_000;
+/// Further links of a page are ignored.
+const MAX_ANCHORS: usize = 50_000;
 
-/// A site has one head, or another for small screens; more are heads of articles.
-const SITE_HEADS: usize = 3;
+/// A site has one header, perhaps another for small screens; more headers are those of articles.
+const MAX_SITE_HEADERS: usize = 3;
 
-/// No more than this of an anchor or a heading is read.
-const TEXT_LIMIT: usize = 20_000;
+/// Maximum bytes of the text of an anchor or heading.
+const MAX_TEXT_BYTES: usize = 20_000;
 
-/// What is known half way.
 pub(super) struct Builder<'a> {
     html: &'a str,
     outline: Outline<'a>,
-    /// For each node, the sort of place it begins.
+    /// The region that each node starts.
     opens: Vec<Region>,
-    open: Open,
-    /// The anchor that is open, and where it begins.
+    open: OpenElements,
+    /// The open anchor, and its offset.
     anchor: Option<(Anchor<'a>, usize)>,
-    /// The heading that is open, and where it begins.
+    /// The open heading, and its offset.
     heading: Option<(NodeId, usize)>,
-    /// The title that is open in an anchor: how deep, and where it begins.
+    /// The open title element inside an anchor: its depth and offset.
     inner: Option<(usize, usize)>,
-    /// Where a script with data began.
+    /// The offset of an open JSON-LD script.
     data: Option<usize>,
-    /// How deep in templates.
-    inert: usize,
-    /// In a drawing.
-    drawing: bool,
+    template_depth: usize,
+    in_svg: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -50,14 +46,14 @@ impl<'a> Builder<'a> {
         Self {
             html,
             outline: Outline { nodes: vec![Node::ROOT], ..Outline::default() },
-            opens: vec![Region::NOWHERE],
-            open: Open::default(),
+            opens: vec![Region::NONE],
+            open: OpenElements::default(),
             anchor: None,
             heading: None,
             inner: None,
             data: None,
-            inert: 0,
-            drawing: false,
+            template_depth: 0,
+            in_svg: false,
         }
     }
 
@@ -79,19 +75,19 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether a start tag begins or is in what is not read: templates, drawings.
+    /// Whether a start tag starts or is inside a template or SVG, which are skipped.
     fn is_hidden(&mut self, tag: &Tag<'a>) -> bool {
         if tag.is("svg") {
-            self.drawing |= !tag.is_empty();
+            self.in_svg |= !tag.is_empty();
             return true;
         }
-        // A drawing that was not closed ends where the page goes on.
-        self.drawing &= tag.kind != Kind::Block;
-        self.inert += usize::from(tag.kind == Kind::Inert);
-        self.inert > 0 || self.drawing
+        // An unclosed SVG ends at the next block element.
+        self.in_svg &= tag.kind != ElementKind::Block;
+        self.template_depth += usize::from(tag.kind == ElementKind::Inert);
+        self.template_depth > 0 || self.in_svg
     }
 
-    /// An element that can hold others.
+    /// Opens an element with content.
     fn element(&mut self, tag: &Tag<'a>, at: usize) {
         self.open.close_implied(tag);
         let name = Name::of(tag);
@@ -100,7 +96,7 @@ impl<'a> Builder<'a> {
         }
         let attributes = Attributes::of(tag);
         let region = if name == Name::Heading || tag.is("html") || tag.is("body") {
-            Region::NOWHERE
+            Region::NONE
         } else {
             Region::of(tag, &attributes, self.open.region())
         };
@@ -115,7 +111,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// An element in an anchor that says of itself to be the title. The first counts.
+    /// Opens an element inside an anchor whose class says that it is the title. The first one counts.
     fn open_inner(&mut self, id: NodeId, at: usize) {
         let fresh = self.anchor.as_ref().is_some_and(|(anchor, _)| anchor.inner.is_none());
         if fresh && self.inner.is_none() && self.outline.node(id).titled {
@@ -125,14 +121,14 @@ impl<'a> Builder<'a> {
 
     fn close_inner(&mut self, at: usize) {
         let Some((_, from)) = self.inner.take() else { return };
-        let text = self.words(from, at);
+        let text = self.text_between(from, at);
         if let Some((anchor, _)) = &mut self.anchor {
             anchor.inner = Some(text).filter(|text| !text.is_empty());
         }
     }
 
     fn push(&mut self, tag: &Tag<'a>, attributes: &Attributes<'a>, name: Name, region: Region) -> NodeId {
-        // A page of four thousand million elements is not fetched.
+        // A page with 2^32 elements is never fetched.
         let id = NodeId::try_from(self.outline.nodes.len()).unwrap_or(NodeId::MAX);
         let date = attributes.time.and_then(dates::of_attribute);
         self.outline.nodes.push(Node {
@@ -161,7 +157,7 @@ impl<'a> Builder<'a> {
             label: true,
             inner: None,
             image: false,
-            // Known to be in a heading that is open; its place is where that will be kept.
+            // Inside an open heading; its index is the one that it will have.
             heading: self.heading.map(|_| self.outline.headings.len()),
             sponsored: memchr::memmem::find(&rel, b"sponsored").is_some(),
         };
@@ -181,7 +177,7 @@ impl<'a> Builder<'a> {
     fn close_anchor(&mut self, at: usize) {
         self.close_inner(at);
         let Some((mut anchor, from)) = self.anchor.take() else { return };
-        let text = self.words(from, at);
+        let text = self.text_between(from, at);
         if !text.is_empty() {
             anchor.text = text;
             anchor.label = false;
@@ -192,17 +188,17 @@ impl<'a> Builder<'a> {
     fn close_heading(&mut self, at: usize) {
         let Some((node, from)) = self.heading.take() else { return };
         let place = self.outline.headings.len();
-        // Anchors that closed in it are the last ones; one that is open is around it.
+        // Anchors that closed inside it are the last ones; an open one contains it.
         let linked =
             self.anchor.is_some() || self.outline.anchors.last().is_some_and(|last| last.node > node);
-        self.outline.headings.push(Heading { node, text: self.words(from, at), linked });
+        self.outline.headings.push(Heading { node, text: self.text_between(from, at), linked });
         if let Some((anchor, _)) = &mut self.anchor {
             anchor.heading.get_or_insert(place);
         }
     }
 
-    fn words(&self, from: usize, to: usize) -> String {
-        let mut to = to.min(from + TEXT_LIMIT);
+    fn text_between(&self, from: usize, to: usize) -> String {
+        let mut to = to.min(from + MAX_TEXT_BYTES);
         while !self.html.is_char_boundary(to) {
             to -= 1;
         }
@@ -211,11 +207,11 @@ impl<'a> Builder<'a> {
 
     pub(super) fn end(&mut self, tag: &Tag<'a>) {
         if tag.is("svg") {
-            self.drawing = false;
-        } else if tag.kind == Kind::Inert {
-            self.inert = self.inert.saturating_sub(1);
+            self.in_svg = false;
+        } else if tag.kind == ElementKind::Inert {
+            self.template_depth = self.template_depth.saturating_sub(1);
         }
-        if self.inert > 0 || self.drawing {
+        if self.template_depth > 0 || self.in_svg {
             return;
         }
         let at = self.offset(tag);
@@ -241,7 +237,7 @@ impl<'a> Builder<'a> {
 
     pub(super) fn text(&mut self, text: &str) {
         let text = text.trim();
-        if text.is_empty() || self.inert > 0 || self.drawing {
+        if text.is_empty() || self.template_depth > 0 || self.in_svg {
             return;
         }
         let id = self.open.node() as usize;
@@ -250,22 +246,21 @@ impl<'a> Builder<'a> {
         if node.date.is_none() {
             node.date = dates::of_text(text);
         }
-        node.timed |= node.date.is_some() || dates::is_ago(text);
-        node.price |= offers::is_offer(text);
+        node.timed |= node.date.is_some() || dates::is_relative(text);
+        node.price |= products::is_offer(text);
     }
 
-    /// Where a tag begins.
+    /// The offset of a tag.
     fn offset(&self, tag: &Tag<'a>) -> usize {
         let name = tag.name.as_ptr().addr().saturating_sub(self.html.as_ptr().addr());
         name.saturating_sub(if tag.end { 2 } else { 1 })
     }
 
-    /// Whether there are more links than are looked at.
     pub(super) fn is_full(&self) -> bool {
-        self.outline.anchors.len() >= MOST_ANCHORS
+        self.outline.anchors.len() >= MAX_ANCHORS
     }
 
-    /// Adds up the text, and passes down the sorts of places.
+    /// Adds up the text lengths, and propagates regions to descendants.
     pub(super) fn finish(mut self) -> Outline<'a> {
         self.close_anchor(self.html.len());
         self.close_heading(self.html.len());
@@ -278,17 +273,18 @@ impl<'a> Builder<'a> {
             nodes[parent].text = nodes[parent].text.saturating_add(text);
         }
         let whole = nodes[0].text;
-        let heads = self.opens.iter().filter(|opens| opens.is(Region::HEAD)).count();
+        let headers = self.opens.iter().filter(|opens| opens.is(Region::HEADER)).count();
         for id in 1..nodes.len() {
-            // What holds most of a page is its matter, whatever its classes say.
-            let own = if nodes[id].text > whole / 2 { Region::NOWHERE } else { self.opens[id] };
-            let own = if own.is(Region::HEAD) && heads <= SITE_HEADS { own | Region::MENU } else { own };
+            // An element with most of the page's text is its main content, whatever its class.
+            let own = if nodes[id].text > whole / 2 { Region::NONE } else { self.opens[id] };
+            let own =
+                if own.is(Region::HEADER) && headers <= MAX_SITE_HEADERS { own | Region::MENU } else { own };
             nodes[id].region = nodes[nodes[id].parent as usize].region | own;
         }
         self.outline
     }
 }
 
-/// Elements that hold nothing.
+/// Void elements, and `style`.
 const VOID: [&str; 13] =
     ["area", "br", "col", "embed", "hr", "input", "link", "meta", "param", "source", "style", "track", "wbr"];

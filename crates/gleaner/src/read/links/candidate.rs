@@ -1,58 +1,58 @@
-//! Links as candidates: all anchors to one address as one, with what speaks for and against it.
+//! Candidates: all anchors to one URL combined, with the evidence for and against it.
 
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::address::{Address, Home};
+use super::address::{Address, IndexPage};
 use super::outline::{Anchor, Outline};
 use super::region::Region;
-use super::title::{Borrowed, Title};
+use super::title::{HeadingLender, Title};
 
-/// An address that the page links to.
+/// A URL that the page links to.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub address: Address,
-    /// The best of its texts.
+    /// The best of its titles.
     pub title: Title,
-    /// The anchor that has it.
+    /// The anchor with the best title.
     pub anchor: usize,
-    /// Anchors that lead there.
+    /// The number of anchors that lead there.
     pub count: usize,
-    /// Sorts of places that all of its anchors are in.
+    /// The regions that all its anchors are in.
     pub region: Region,
-    /// Sorts of places that the best is in.
+    /// The regions that the best anchor is in.
     best_region: Region,
-    /// One of them has an image.
+    /// Whether an anchor contains an image.
     pub image: bool,
-    /// One of them is nothing to read: an image, or laid over a card.
+    /// Whether an anchor has no text: an image, or an overlay on a card.
     pub bare: bool,
     pub sponsored: bool,
-    /// The best stands in running text.
+    /// Whether the best anchor is in running text.
     pub prose: bool,
-    /// Others that have titles lie below it: a section.
+    /// Whether other titled links are below it: it is a section.
     pub section: bool,
-    /// What links like it have in common: the elements that the best is in, and the shape of its address.
+    /// Hash of what similar links have in common: the elements around the best anchor, and the shape of the URL.
     pub kind: u64,
 }
 
-/// All that the page links to, in page order; and for each anchor which of them it leads to.
-pub(super) fn all(outline: &Outline<'_>, home: &Home<'_>) -> (Vec<Candidate>, Vec<Option<usize>>) {
+/// All candidates in page order; and for each anchor the index of its candidate.
+pub(super) fn all(outline: &Outline<'_>, index_page: &IndexPage<'_>) -> (Vec<Candidate>, Vec<Option<usize>>) {
     let mut found: Vec<Candidate> = Vec::new();
-    let mut leads = vec![None; outline.anchors.len()];
-    let mut borrowed = Borrowed::default();
+    let mut candidate_of_anchor = vec![None; outline.anchors.len()];
+    let mut headings = HeadingLender::default();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (at, anchor) in outline.anchors.iter().enumerate() {
-        let Some(address) = home.address(&anchor.href) else { continue };
+        let Some(address) = index_page.address(&anchor.href) else { continue };
         let mut title = Title::of(anchor, outline);
         if title.is_empty() && !address.listing {
-            title = borrowed.take(anchor, outline, &address.key).unwrap_or(title);
+            title = headings.take(anchor, outline, &address.key).unwrap_or(title);
         } else if !outline.is_prose(anchor.node) {
-            borrowed.pass(anchor);
+            headings.pass(anchor);
         }
         let region = outline.node(anchor.node).region;
         let place = *places.entry(address.key.clone()).or_insert(found.len());
-        leads[at] = Some(place);
+        candidate_of_anchor[at] = Some(place);
         match found.get_mut(place) {
             Some(candidate) => candidate.add(at, anchor, title, region),
             None => found.push(Candidate {
@@ -77,13 +77,13 @@ pub(super) fn all(outline: &Outline<'_>, home: &Home<'_>) -> (Vec<Candidate>, Ve
         candidate.kind = outline.path(node) ^ candidate.address.shape;
     }
     mark_sections(&mut found);
-    (found, leads)
+    (found, candidate_of_anchor)
 }
 
-/// So many articles below an address make it a section.
-const SECTION: u32 = 2;
+/// Minimum number of articles below a URL that make it a section.
+const MIN_SECTION_ARTICLES: u32 = 2;
 
-/// Marks what others lie below. What is below an article (its comments, its second page) has no title of its own.
+/// Marks sections. What is below an article (its comments, its second page) has no title of its own.
 fn mark_sections(candidates: &mut [Candidate]) {
     let mut below: HashMap<u64, u32> = HashMap::new();
     for Candidate { address, title, .. } in &*candidates {
@@ -95,12 +95,12 @@ fn mark_sections(candidates: &mut [Candidate]) {
     }
     for candidate in candidates {
         let count = below.get(&xxh3_64(candidate.address.key.as_bytes()));
-        candidate.section = count.is_some_and(|count| *count >= SECTION);
+        candidate.section = count.is_some_and(|count| *count >= MIN_SECTION_ARTICLES);
     }
 }
 
 impl Candidate {
-    /// Whether there is a list at its address, or something else that is no article.
+    /// Whether its URL is a list, or something else that is not an article.
     pub(super) fn is_listing(&self) -> bool {
         self.address.listing || self.section
     }
@@ -110,7 +110,7 @@ impl Candidate {
         self.image |= anchor.image;
         self.bare |= anchor.text.is_empty();
         self.sponsored &= anchor.sponsored;
-        // A title in the matter before one in a menu.
+        // Prefer a title in the main content to one in a menu.
         let (ours, theirs) = (self.best_region.is_boilerplate(), region.is_boilerplate());
         self.region = self.region & region;
         if (ours && !theirs) || (theirs == ours && title.is_better_than(&self.title)) {

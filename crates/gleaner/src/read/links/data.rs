@@ -1,33 +1,33 @@
-//! The lists that a page tells machines of: `ItemList`, `Blog` and the like in its JSON-LD.
+//! The lists in a page's JSON-LD: `ItemList`, `Blog` and similar.
 //!
-//! A sign among others while the page has links, since such a list is often a part of them, or one of something
-//! else; where the links are made by scripts it is all there is. Absent on purpose: microdata and RDFa.
+//! If the page has links, such a list is one piece of evidence among others, since it is often incomplete or lists
+//! something else; if the links are created by scripts, it is all there is. Microdata and RDFa are not read.
 
 use serde_json::Value;
 
-/// More of it is not read.
-const LONGEST: usize = 2 << 20;
+/// Longer scripts are skipped.
+const MAX_SCRIPT_BYTES: usize = 2 << 20;
 
-/// More values than these are not looked at.
-const VALUES: usize = 200_000;
+/// Maximum number of values that are visited.
+const MAX_VALUES: usize = 200_000;
 
-/// Types of what is no article, wherever it stands.
+/// Types that are never articles.
 const OFFERS: [&str; 5] =
     ["Product", "JobPosting", "LocalBusiness", "RealEstateListing", "SoftwareApplication"];
 
-/// Something in a list.
+/// An item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct ListedItem {
     pub href: String,
     pub title: Option<String>,
-    /// Its type says that it is no article.
-    pub other: bool,
+    /// Whether its type says that it is not an article.
+    pub is_other_type: bool,
 }
 
-/// What the lists in a page's data name, in their order.
-pub(super) fn lists(data: &[&str]) -> Vec<Listed> {
+/// The items of all lists, in order.
+pub(super) fn lists(data: &[&str]) -> Vec<ListedItem> {
     let mut found = Vec::new();
-    for text in data.iter().filter(|text| text.len() <= LONGEST) {
+    for text in data.iter().filter(|text| text.len() <= MAX_SCRIPT_BYTES) {
         if let Ok(value) = serde_json::from_str::<Value>(text.trim()) {
             collect(&value, &mut found);
         }
@@ -35,8 +35,8 @@ pub(super) fn lists(data: &[&str]) -> Vec<Listed> {
     found
 }
 
-fn collect(value: &Value, found: &mut Vec<Listed>) {
-    let mut left = VALUES;
+fn collect(value: &Value, found: &mut Vec<ListedItem>) {
+    let mut left = MAX_VALUES;
     let mut waiting = vec![value];
     while let Some(value) = waiting.pop() {
         left = left.saturating_sub(1);
@@ -62,14 +62,14 @@ fn collect(value: &Value, found: &mut Vec<Listed>) {
     }
 }
 
-/// The values of a list, which may be a single one.
+/// The elements of a list, which may be a single value.
 fn elements(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice).iter()
 }
 
-fn listed(element: &Value) -> Option<Listed> {
+fn listed(element: &Value) -> Option<ListedItem> {
     if let Some(href) = element.as_str() {
-        return Some(Listed { href: href.to_owned(), title: None, other: false });
+        return Some(ListedItem { href: href.to_owned(), title: None, is_other_type: false });
     }
     let item = element.get("item").unwrap_or(element);
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -80,10 +80,10 @@ fn listed(element: &Value) -> Option<Listed> {
         .or_else(|| text(element, "url"))?;
     let title =
         ["headline", "name"].iter().find_map(|name| text(item, name)).or_else(|| text(element, "name"));
-    Some(Listed { href, title, other: is_other(item) })
+    Some(ListedItem { href, title, is_other_type: has_other_type(item) })
 }
 
-fn is_other(item: &Value) -> bool {
+fn has_other_type(item: &Value) -> bool {
     const ARTICLES: [&str; 14] = [
         "ListItem",
         "Article",

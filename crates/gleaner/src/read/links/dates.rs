@@ -1,24 +1,22 @@
-//! Dates beside links and in their addresses.
-//!
-//! Absent on purpose: relative ones as a date. "Two hours ago" says that something is news, but not when.
+//! Dates beside links and in their URLs. Relative dates ("two hours ago") only show that something is news, not
+//! when.
 
 use url::Url;
 
-/// No date that stands by itself is longer.
-const LONGEST: usize = 48;
+/// Longer texts are not dates.
+const MAX_DATE_BYTES: usize = 48;
 
-/// Nor is a day without a year.
-const LONGEST_DAY: usize = 20;
+/// Longer texts are not days without a year.
+const MAX_DAY_BYTES: usize = 20;
 
-/// The value of a `datetime` attribute.
 pub(super) fn of_attribute(value: &[u8]) -> Option<i64> {
     let value = value.trim_ascii();
-    (value.len() <= LONGEST).then(|| gleaner_feed::date::parse(std::str::from_utf8(value).ok()?))?
+    (value.len() <= MAX_DATE_BYTES).then(|| gleaner_feed::date::parse(std::str::from_utf8(value).ok()?))?
 }
 
-/// A text that is a date, perhaps with a word before it or a bar or dot behind.
+/// Parses a text that is a date, possibly preceded by one word, and surrounded by punctuation.
 pub(super) fn of_text(text: &str) -> Option<i64> {
-    if text.len() > LONGEST || !text.bytes().any(|b| b.is_ascii_digit()) {
+    if text.len() > MAX_DATE_BYTES || !text.bytes().any(|b| b.is_ascii_digit()) {
         return None;
     }
     let text = text.trim_matches(|c: char| !c.is_alphanumeric());
@@ -28,7 +26,7 @@ pub(super) fn of_text(text: &str) -> Option<i64> {
     })
 }
 
-/// A date with a year of four digits: `May 12` and `12:30` are none, and `3 2024` is likely no date at all.
+/// A date with a four-digit year: `May 12` and `12:30` are not dates, and `3 2024` probably is not.
 fn parse_with_year(text: &str) -> Option<i64> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());
     let year = |number: &str| number.len() == 4 && (number.starts_with("19") || number.starts_with("20"));
@@ -38,21 +36,20 @@ fn parse_with_year(text: &str) -> Option<i64> {
     gleaner_feed::date::parse(text)
 }
 
-/// Whether a text says how long ago something was, or names a day without a year.
-pub(super) fn is_ago(text: &str) -> bool {
+/// Whether a text is a relative date, or a day without a year.
+pub(super) fn is_relative(text: &str) -> bool {
     const UNITS: [&str; 9] = ["second", "minute", "min", "hour", "hr", "day", "week", "month", "year"];
-    if text.len() > LONGEST || !text.bytes().any(|b| b.is_ascii_digit()) {
+    if text.len() > MAX_DATE_BYTES || !text.bytes().any(|b| b.is_ascii_digit()) {
         return false;
     }
     let text = text.to_ascii_lowercase();
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     (text.contains(" ago") || text.starts_with("vor "))
         && words.any(|word| UNITS.iter().any(|unit| word.starts_with(unit)) || word == "vor")
-        || (text.len() <= LONGEST_DAY && gleaner_feed::date::parse(&format!("{text} 2000")).is_some())
+        || (text.len() <= MAX_DAY_BYTES && gleaner_feed::date::parse(&format!("{text} 2000")).is_some())
 }
 
-/// The day that an address names: `/2026/03/08/`, `/2026/mar/08/`, `/2026-03-08-`, `/20260308/`; where it names
-/// only a month, none.
+/// The day in a URL: `/2026/03/08/`, `/2026/mar/08/`, `/2026-03-08-`; `None` if it contains only a month.
 pub(super) fn of_url(url: &Url) -> Option<i64> {
     let path = url.path();
     let parts: Vec<&str> =
@@ -67,7 +64,7 @@ pub(super) fn of_url(url: &Url) -> Option<i64> {
     })
 }
 
-/// Whether an address names a year and a month, or a short year, month and day: `/2026/03/`, `/26/03/08/`.
+/// Whether a URL contains a year and month, or a two-digit year, month and day: `/2026/03/`, `/26/03/08/`.
 pub(super) fn is_dated(url: &Url) -> bool {
     if !url.path().bytes().any(|b| b.is_ascii_digit()) {
         return false;

@@ -1,21 +1,21 @@
-//! The elements that are open at a place of a page.
+//! The stack of open elements.
 
 use std::collections::HashMap;
 
 use super::classes::name_key;
 use super::outline::NodeId;
 use super::region::Region;
-use crate::read::element::Kind;
+use crate::read::element::ElementKind;
 use crate::read::html::Tag;
 
-/// How far up an end tag looks for its start; one that is further up is taken for a stray one.
-const REACH: usize = 200;
+/// Maximum number of ancestors searched for the start of an end tag; beyond that it is ignored.
+const MAX_ANCESTORS: usize = 200;
 
-/// Open elements, the innermost last.
+/// Open elements, innermost last.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenElements {
     elements: Vec<Element>,
-    /// How many of a name are open: an end tag without a start is passed over at once.
+    /// Number of open elements by name, so that an end tag without a start is ignored at once.
     counts: HashMap<u64, u32>,
 }
 
@@ -26,44 +26,43 @@ struct Element {
     region: Region,
 }
 
-impl Open {
-    /// The innermost, or the root.
+impl OpenElements {
+    /// The innermost node, or the root.
     pub(super) fn node(&self) -> NodeId {
         self.elements.last().map_or(0, |element| element.node)
     }
 
-    /// How many there are.
     pub(super) fn depth(&self) -> usize {
         self.elements.len()
     }
 
-    /// What sort of place the innermost is.
+    /// The region of the innermost element.
     pub(super) fn region(&self) -> Region {
-        self.elements.last().map_or(Region::NOWHERE, |element| element.region)
+        self.elements.last().map_or(Region::NONE, |element| element.region)
     }
 
-    /// Opens an element, which is such a place besides what it is in.
+    /// Opens an element, adding its region to those it is in.
     pub(super) fn push(&mut self, tag: &Tag<'_>, node: NodeId, region: Region) {
         let (key, region) = (name_key(tag.name), self.region() | region);
         *self.counts.entry(key).or_default() += 1;
         self.elements.push(Element { node, key, region });
     }
 
-    /// Closes the element that an end tag names, and all in it.
+    /// Closes the element that an end tag names, and everything in it.
     pub(super) fn close(&mut self, tag: &Tag<'_>) {
         let key = name_key(tag.name);
         if self.counts.get(&key).is_none_or(|count| *count == 0) {
             return;
         }
-        let up = self.elements.iter().rev().take(REACH).position(|element| element.key == key);
+        let up = self.elements.iter().rev().take(MAX_ANCESTORS).position(|element| element.key == key);
         for _ in 0..up.map_or(0, |up| up + 1) {
             self.pop();
         }
     }
 
-    /// Closes what HTML lets end where this tag begins.
+    /// Closes elements whose end tag is optional before this tag.
     pub(super) fn close_implied(&mut self, tag: &Tag<'_>) {
-        if tag.kind == Kind::Block {
+        if tag.kind == ElementKind::Block {
             self.close_last(&["p"]);
         }
         for group in [&["li"][..], &["td", "th"], &["dt", "dd"]] {

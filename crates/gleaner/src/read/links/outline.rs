@@ -1,51 +1,48 @@
-//! What is inside what on a page, as far as links need it: the elements, and the anchors and headings among them.
-//!
-//! Absent on purpose: a tree by the standard, and all attributes but those that tell a list from a menu.
+//! The nesting of elements, anchors and headings on a page, as far as links need it. It is not a standard tree, and
+//! has only the attributes that distinguish lists from menus.
 
 use std::borrow::Cow;
 
 use super::build::Builder;
 use super::region::Region;
-use crate::read::element::Kind;
+use crate::read::element::ElementKind;
 use crate::read::html::{Tag, Token, Tokens};
 
-/// How many elements make a path: from a link up to the list it is in.
-const PATH: usize = 4;
+/// Number of elements that make a path, from a link up to its list.
+const PATH_LENGTH: usize = 4;
 
-/// A place in [`Outline::nodes`].
+/// An index in [`Outline::nodes`].
 pub(super) type NodeId = u32;
 
-/// An element.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// What it is in; itself for the root.
+    /// The root is its own parent.
     pub parent: NodeId,
     pub name: Name,
-    /// Its name and lasting classes, as one number.
+    /// Hash of its name and shared classes.
     pub own: u64,
-    /// What sort of place it is in.
+    /// The regions it is in.
     pub region: Region,
-    /// Bytes of text in it, all descendants included.
+    /// Bytes of text, including descendants.
     pub text: u32,
-    /// Bytes of text in it, descendants not included.
+    /// Bytes of text, excluding descendants.
     pub direct: u32,
-    /// A date in it, descendants not included.
+    /// A date in it, excluding descendants.
     pub date: Option<i64>,
-    /// It is or names a time.
+    /// Whether it contains a date or relative date.
     pub timed: bool,
-    /// A price is among its own text.
+    /// Whether its own text contains a price.
     pub price: bool,
-    /// Its class says that it is a title.
+    /// Whether its class says that it is a title.
     pub titled: bool,
 }
 
 impl Node {
-    /// What all others are in.
     pub(super) const ROOT: Self = Self {
         parent: 0,
         name: Name::Other,
         own: 0,
-        region: Region::NOWHERE,
+        region: Region::NONE,
         text: 0,
         direct: 0,
         date: None,
@@ -55,7 +52,7 @@ impl Node {
     };
 }
 
-/// The elements that are told apart.
+/// The kinds of elements that are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Anchor,
@@ -63,7 +60,6 @@ pub(super) enum Name {
     Heading,
     Item,
     Cell,
-    /// Part of a line.
     Inline,
     Other,
 }
@@ -74,30 +70,28 @@ pub(super) struct Anchor<'a> {
     pub node: NodeId,
     /// Decoded.
     pub href: Cow<'a, str>,
-    /// Its text, else what its label or its image says.
+    /// Its text, or else its label or image description.
     pub text: String,
-    /// It has no text of its own.
+    /// Whether it has no text of its own.
     pub label: bool,
-    /// The text of what in it says to be the title.
+    /// The text of an element in it that is marked as the title.
     pub inner: Option<String>,
-    /// It has an image.
+    /// Whether it contains an image.
     pub image: bool,
-    /// The heading in it or around it, as a place in [`Outline::headings`].
+    /// Index in [`Outline::headings`] of the heading in it or around it.
     pub heading: Option<usize>,
-    /// `rel` says that nobody vouches for it.
+    /// Whether `rel` contains `sponsored`.
     pub sponsored: bool,
 }
 
-/// A heading.
 #[derive(Debug, Clone)]
 pub(super) struct Heading {
     pub node: NodeId,
     pub text: String,
-    /// It is a link, or has one in it.
+    /// Whether it is or contains a link.
     pub linked: bool,
 }
 
-/// The page.
 #[derive(Debug, Default)]
 pub(super) struct Outline<'a> {
     pub nodes: Vec<Node>,
@@ -110,7 +104,7 @@ pub(super) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    pub(super) fn of(html: &'a str) -> Self {
+    pub(super) fn build(html: &'a str) -> Self {
         let mut builder = Builder::new(html);
         for token in Tokens::new(html.as_bytes()) {
             match token {
@@ -130,24 +124,26 @@ impl<'a> Outline<'a> {
     /// Whether an anchor is a few words in running text.
     pub(super) fn is_prose(&self, anchor: NodeId) -> bool {
         let is_line = |id: &NodeId| matches!(self.node(*id).name, Name::Inline | Name::Anchor);
-        let Some(block) = self.upwards(anchor).take(5).find(|id| !is_line(id)) else { return false };
+        let Some(block) = self.ancestors(anchor).take(5).find(|id| !is_line(id)) else { return false };
         self.node(block).direct > 60.max(self.node(anchor).text * 3 / 2)
     }
 
-    /// Whether an anchor, or what it fills, says to be a title.
+    /// Whether an anchor, or an element that it fills, is marked as a title.
     pub(super) fn is_titled(&self, anchor: NodeId) -> bool {
         let text = self.node(anchor).text;
         let fills = |id: &NodeId| self.node(*id).text <= text + text / 2 + 20;
-        self.upwards(anchor).take(3).take_while(fills).any(|id| self.node(id).titled)
+        self.ancestors(anchor).take(3).take_while(fills).any(|id| self.node(id).titled)
     }
 
-    /// The names and classes of an element and those nearest around it, as one number.
+    /// Hash of the names and classes of an element and its nearest ancestors.
     pub(super) fn path(&self, from: NodeId) -> u64 {
-        self.upwards(from).take(PATH).fold(0, |hash: u64, id| hash.rotate_left(7) ^ self.node(id).own)
+        self.ancestors(from)
+            .take(PATH_LENGTH)
+            .fold(0, |hash: u64, id| hash.rotate_left(7) ^ self.node(id).own)
     }
 
-    /// An element and all it is in.
-    pub(super) fn upwards(&self, from: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    /// An element and its ancestors.
+    pub(super) fn ancestors(&self, from: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let parent = |id: &NodeId| {
             let parent = self.node(*id).parent;
             (parent != *id).then_some(parent)
@@ -161,7 +157,6 @@ impl<'a> Outline<'a> {
 }
 
 impl Name {
-    /// Which of them a tag is.
     pub(super) fn of(tag: &Tag<'_>) -> Self {
         match tag.name {
             [b'a' | b'A'] => Self::Anchor,
@@ -169,7 +164,7 @@ impl Name {
             name if name.eq_ignore_ascii_case(b"li") => Self::Item,
             name if name.eq_ignore_ascii_case(b"td") => Self::Cell,
             name if name.eq_ignore_ascii_case(b"article") => Self::Article,
-            _ if tag.kind == Kind::Inline => Self::Inline,
+            _ if tag.kind == ElementKind::Inline => Self::Inline,
             _ => Self::Other,
         }
     }

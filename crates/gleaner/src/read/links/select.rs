@@ -1,7 +1,7 @@
-//! Links by a CSS selector.
+//! Selects links by a CSS selector.
 //!
-//! A selector may match the links themselves, or what they stand in, or something in them: people write the one
-//! that their browser shows them. Absent on purpose: other sites and pages passed over. Who selects, decides.
+//! A selector may match the links themselves, their ancestors or their descendants, because people copy it from
+//! their browser. All matches count, whatever site or page they lead to.
 
 use std::collections::HashSet;
 
@@ -11,25 +11,24 @@ use url::Url;
 use super::address;
 use crate::read::selector::{Selector, SelectorError};
 
-/// An element of the page, in its order.
 struct Element<'a> {
     node: NodeRef<'a>,
     parent: usize,
-    /// The best anchor in it: how good, and which.
+    /// The best anchor in it, with its rank.
     best: Option<(Rank, usize)>,
     /// The nearest anchor around it, or itself.
     around: Option<usize>,
 }
 
-/// How likely an anchor is the one that an element is about; a title before a category's name.
+/// How likely an anchor is the main link of an element; a title ranks before a category name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    Bare,
-    Worded,
-    Headed,
+    NoText,
+    Text,
+    Heading,
 }
 
-/// Where the links lead that a selector selects, in page order, each once.
+/// The URLs of the links that a selector selects, in page order, each once.
 pub(super) fn addresses(
     document: &Document,
     selector: &Selector,
@@ -37,7 +36,7 @@ pub(super) fn addresses(
 ) -> Result<Vec<Url>, SelectorError> {
     let selected: HashSet<NodeId> = selector.matches(document)?.iter().map(|node| node.id).collect();
     let mut elements = elements(document);
-    spread(&mut elements);
+    propagate_best(&mut elements);
     let base = document.base_uri().and_then(|base| url.join(&base).ok()).unwrap_or_else(|| url.clone());
     let mut seen = HashSet::new();
     let mut found = Vec::new();
@@ -54,7 +53,7 @@ pub(super) fn addresses(
     Ok(found)
 }
 
-/// All elements in page order, each after what it is in.
+/// All elements in page order, parents first.
 fn elements(document: &Document) -> Vec<Element<'_>> {
     let mut found: Vec<Element<'_>> = Vec::new();
     let mut waiting = vec![(document.root(), 0)];
@@ -68,25 +67,25 @@ fn elements(document: &Document) -> Vec<Element<'_>> {
     found
 }
 
-/// Tells each element of the best anchor in it.
-fn spread(elements: &mut [Element<'_>]) {
+/// Propagates the best anchor to ancestors.
+fn propagate_best(elements: &mut [Element<'_>]) {
     for at in (0..elements.len()).rev() {
         if elements[at].around == Some(at) {
-            let headed = elements[at].best.is_some_and(|(rank, _)| rank == Rank::Headed);
+            let has_heading = elements[at].best.is_some_and(|(rank, _)| rank == Rank::Heading);
             let rank = match &elements[at].node {
-                _ if headed => Rank::Headed,
-                node if !node.text().trim().is_empty() => Rank::Worded,
-                _ => Rank::Bare,
+                _ if has_heading => Rank::Heading,
+                node if !node.text().trim().is_empty() => Rank::Text,
+                _ => Rank::NoText,
             };
             elements[at].best = Some((rank, at));
         }
         if is_heading(&elements[at].node) {
-            // The anchor in it, or a mark for the anchor that it is in.
+            // The anchor in it, or a mark for the anchor around it.
             let anchor = elements[at].best.map(|(_, anchor)| anchor).or(elements[at].around);
-            elements[at].best = anchor.map(|anchor| (Rank::Headed, anchor));
+            elements[at].best = anchor.map(|anchor| (Rank::Heading, anchor));
         }
         let (parent, best) = (elements[at].parent, elements[at].best);
-        // Of two that are as good the first counts, and later ones were seen before.
+        // Of equal ranks the first counts; later elements were visited before.
         if parent < at && best.map(|(rank, _)| rank) >= elements[parent].best.map(|(rank, _)| rank) {
             elements[parent].best = best.or(elements[parent].best);
         }

@@ -1,18 +1,18 @@
-//! The parts of the guess by themselves: addresses, dates, titles, data.
+//! Tests of the heuristics' parts: URLs, dates, titles, JSON-LD.
 
 use url::Url;
 
-use super::address::{Address, Home, key};
-use super::{data, dates, guess, offers, title};
+use super::address::{Address, IndexPage, key};
+use super::{data, dates, guess, products, title};
 use crate::read::Page;
 
-/// An address as seen from a page.
-fn seen(page: &str, href: &str) -> Option<Address> {
-    Home::new(&Url::parse(page).unwrap(), None).address(href)
+/// A URL as seen from a page.
+fn address_from(page: &str, href: &str) -> Option<Address> {
+    IndexPage::new(&Url::parse(page).unwrap(), None).address(href)
 }
 
 #[test]
-fn the_page_itself_and_what_is_above_it_are_no_links() {
+fn the_page_and_its_parents_are_skipped() {
     let page = "https://www.example.org/blog/news/?page=2";
     for href in [
         "/",
@@ -27,17 +27,17 @@ fn the_page_itself_and_what_is_above_it_are_no_links() {
         "?page=2",
         "?page=3",
     ] {
-        assert!(seen(page, href).is_none(), "{href}");
+        assert!(address_from(page, href).is_none(), "{href}");
     }
     for href in ["/blog/news/a-post", "/other", "https://elsewhere.example/", "?id=77"] {
-        assert!(seen(page, href).is_some(), "{href}");
+        assert!(address_from(page, href).is_some(), "{href}");
     }
 }
 
 #[test]
-fn sites_are_hosts_and_parts_of_them() {
+fn subdomains_are_the_same_site() {
     let check = |page: &str, href: &str, expected: bool| {
-        assert_eq!(seen(page, href).unwrap().same_site, expected, "{page} {href}");
+        assert_eq!(address_from(page, href).unwrap().same_site, expected, "{page} {href}");
     };
     check("https://www.example.org/x/", "https://example.org/a", true);
     check("https://example.org/x/", "https://tech.example.org/a", true);
@@ -47,8 +47,8 @@ fn sites_are_hosts_and_parts_of_them() {
 }
 
 #[test]
-fn addresses_tell_lists_from_articles() {
-    let listing = |href: &str| seen("https://example.org/blog/", href).unwrap().listing;
+fn urls_of_lists_are_recognised() {
+    let listing = |href: &str| address_from("https://example.org/blog/", href).unwrap().listing;
     for href in [
         "/tag/tea",
         "/category/a-b-c-d-e-f",
@@ -73,22 +73,24 @@ fn addresses_tell_lists_from_articles() {
     ] {
         assert!(!listing(href), "{href}");
     }
-    assert!(!seen("https://example.org/category/tea/", "/category/tea/green-tea").unwrap().listing);
-    assert!(seen("https://example.org/category/tea/", "/category/coffee").unwrap().listing);
+    assert!(!address_from("https://example.org/category/tea/", "/category/tea/green-tea").unwrap().listing);
+    assert!(address_from("https://example.org/category/tea/", "/category/coffee").unwrap().listing);
 }
 
 #[test]
-fn addresses_tell_offers() {
-    let offer = |href: &str| seen("https://example.org/", href).unwrap().offer;
+fn urls_of_products_and_jobs_are_recognised() {
+    let offer = |href: &str| address_from("https://example.org/", href).unwrap().offer;
     assert!(offer("/products/kettle") && offer("/remote-jobs/cook-in-bath") && offer("/shop"));
     assert!(!offer("/blog/our-new-product") && !offer("/news/jobs-are-lost-again"));
-    let home = |url: &str| Home::new(&Url::parse(url).unwrap(), None).is_offer();
-    assert!(home("https://jobs.example.org/") && home("https://example.org/c/remote-design-jobs"));
-    assert!(!home("https://example.org/blog/"));
+    let index_page = |url: &str| IndexPage::new(&Url::parse(url).unwrap(), None).is_offer();
+    assert!(
+        index_page("https://jobs.example.org/") && index_page("https://example.org/c/remote-design-jobs")
+    );
+    assert!(!index_page("https://example.org/blog/"));
 }
 
 #[test]
-fn one_address_has_one_key() {
+fn equivalent_urls_have_one_key() {
     let key = |url: &str| key(&Url::parse(url).unwrap());
     assert_eq!(key("http://www.example.org/a/?utm_source=x"), "example.org/a");
     assert_eq!(key("http://www.example.org/a/"), key("https://example.org/a"));
@@ -96,7 +98,7 @@ fn one_address_has_one_key() {
 }
 
 #[test]
-fn dates_are_read_from_addresses() {
+fn dates_are_read_from_urls() {
     let check = |path: &str, expected: Option<&str>| {
         let url = Url::parse("https://example.org").unwrap().join(path).unwrap();
         let found = dates::of_url(&url).map(|ms| gleaner_core::time::Time::from_millis(ms).to_string());
@@ -111,35 +113,39 @@ fn dates_are_read_from_addresses() {
 }
 
 #[test]
-fn dates_are_read_from_texts_that_are_dates() {
+fn texts_that_are_dates_are_parsed() {
     for text in ["March 8, 2026", "Posted 8 March 2026", "• 2026-03-08", "Sunday, 8 March 2026"] {
         assert_eq!(dates::of_text(text), Some(1_772_928_000_000), "{text}");
     }
     for text in ["March", "12:30", "The summer of 2026", "8 March", "2026", "1,200 words"] {
         assert_eq!(dates::of_text(text), None, "{text}");
     }
-    assert!(dates::is_ago("3 hours ago") && dates::is_ago("Mar 8") && !dates::is_ago("A long time ago"));
+    assert!(
+        dates::is_relative("3 hours ago")
+            && dates::is_relative("Mar 8")
+            && !dates::is_relative("A long time ago")
+    );
 }
 
 #[test]
-fn titles_lose_dates_but_nothing_else() {
+fn dates_are_removed_from_titles() {
     assert_eq!(title::without_date("March 10, 2026 How we moved"), "How we moved");
     assert_eq!(title::without_date("How we moved – Mar 10, 2026"), "How we moved");
     assert_eq!(title::without_date("The 7 best of 2025"), "The 7 best of 2025");
 }
 
 #[test]
-fn prices_and_buttons_are_offers() {
+fn prices_and_buttons_are_recognised() {
     for text in ["$12.99", "From 12,99 €", "£ 5", "Add to cart", "Sold out", "$"] {
-        assert!(offers::is_offer(text), "{text}");
+        assert!(products::is_offer(text), "{text}");
     }
     for text in ["Prices rise again", "A $ for your thoughts", "12 comments"] {
-        assert!(!offers::is_offer(text), "{text}");
+        assert!(!products::is_offer(text), "{text}");
     }
 }
 
 #[test]
-fn lists_are_read_from_data() {
+fn lists_are_read_from_json_ld() {
     let of =
         |text: &str| -> Vec<String> { data::lists(&[text]).into_iter().map(|listed| listed.href).collect() };
     let blog = r#"{"@type":"Blog","blogPost":[{"@type":"BlogPosting","url":"/a"},{"@id":"/b"}]}"#;
@@ -149,11 +155,11 @@ fn lists_are_read_from_data() {
     assert_eq!(of(r#"{"@type":"BreadcrumbList","itemListElement":[{"item":"/a"}]}"#), [""; 0]);
     assert_eq!(of("{ no data"), [""; 0]);
     let product = r#"{"@type":"ItemList","itemListElement":[{"item":{"@type":"Product","url":"/a"}}]}"#;
-    assert!(data::lists(&[product]).iter().all(|listed| listed.other));
+    assert!(data::lists(&[product]).iter().all(|listed| listed.is_other_type));
 }
 
 #[test]
-fn several_anchors_of_one_article_are_one_link() {
+fn anchors_to_one_url_are_combined() {
     let item = |n: u32| {
         format!(
             "<div class=item><a href='/p/{n}/#c'><img src=x alt='A picture'></a><h3><a href='/p/{n}/'>The title of \
@@ -169,7 +175,7 @@ fn several_anchors_of_one_article_are_one_link() {
 }
 
 #[test]
-fn drawings_hide_nothing_behind_them() {
+fn svgs_do_not_hide_links() {
     let url = Url::parse("https://example.org/").unwrap();
     for drawing in ["<svg viewBox='0 0 1 1'/>", "<svg><path d='M0'><title>Icon</title></svg>", "<svg><path>"]
     {

@@ -1,40 +1,40 @@
-//! What a link is called: its text, the heading it is in, or the one above a bare "read more".
+//! The title of a link: its text, its heading, or the heading above a bare "read more".
 
 use super::dates;
 use super::outline::{Anchor, NodeId, Outline};
+use crate::truncate::truncate_chars;
 
-/// What a link is called, and how well.
+/// A title, and where it was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Title {
     rank: Rank,
     width: usize,
-    /// The words.
     pub text: String,
 }
 
-/// Where a title was found; the better the greater.
+/// Where a title was found, worst first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     #[default]
-    Nowhere,
-    /// Said for those who do not see the image.
+    None,
+    /// An accessibility label or image description.
     Label,
-    /// The heading before a link that says nothing itself.
-    Above,
+    /// The heading before a link without a meaningful text.
+    HeadingAbove,
     Text,
-    /// In what says to be a title.
+    /// In an element marked as a title.
     Titled,
     Heading,
 }
 
-/// So long a text is likely a title, and no name or category.
-const LIKELY: usize = 20;
+/// Texts of this width are probably titles, not names or categories.
+const MIN_TITLE_WIDTH: usize = 20;
 
-/// Longer texts are whole cards, with all that stands on them.
-const LONGEST: usize = 300;
+/// Longer texts are whole cards, and are truncated.
+const MAX_TITLE_CHARS: usize = 300;
 
 impl Title {
-    /// What an anchor itself says.
+    /// The title of an anchor by itself.
     pub(super) fn of(anchor: &Anchor<'_>, outline: &Outline<'_>) -> Self {
         let heading = anchor.heading.and_then(|at| outline.headings.get(at));
         let (rank, text) = match heading.filter(|heading| !heading.text.is_empty()) {
@@ -50,28 +50,27 @@ impl Title {
                 None => (Rank::Text, &anchor.text),
             },
         };
-        if says_nothing(text) { Self::default() } else { Self::new(rank, text) }
+        if is_generic(text) { Self::default() } else { Self::new(rank, text) }
     }
 
-    /// A heading that stands beside the link.
-    pub(super) fn beside(text: &str) -> Self {
-        if says_nothing(text) { Self::default() } else { Self::new(Rank::Above, text) }
+    /// The title from a heading beside the link.
+    pub(super) fn from_heading(text: &str) -> Self {
+        if is_generic(text) { Self::default() } else { Self::new(Rank::HeadingAbove, text) }
     }
 
-    /// Whether it was found in a better place. Of two that are as good the first counts: the other may be the
-    /// summary.
+    /// Whether it was found in a better place. Of equal ones the first counts, since the other may be the summary.
     pub(super) fn is_better_than(&self, other: &Self) -> bool {
         self.rank > other.rank
     }
 
-    /// Remembers that a link that has this title too has a text of such a width.
+    /// Takes the greater width of another anchor with this title.
     pub(super) fn widen(&mut self, width: usize) {
         self.width = self.width.max(width);
     }
 
     fn new(rank: Rank, text: &str) -> Self {
-        let text: String = text.chars().take(LONGEST).collect();
-        Self { rank, width: width(&text), text }
+        let text = truncate_chars(text, MAX_TITLE_CHARS);
+        Self { rank, width: width(text), text: text.to_owned() }
     }
 
     /// In or around a heading.
@@ -79,32 +78,32 @@ impl Title {
         self.rank == Rank::Heading
     }
 
-    /// It is long enough for a title, or in the place of one.
+    /// Long enough for a title, or in the place of one.
     pub(super) fn is_likely(&self) -> bool {
-        self.width >= LIKELY || self.is_heading()
+        self.width >= MIN_TITLE_WIDTH || self.is_heading()
     }
 
-    /// In something that says to be a title.
+    /// In an element marked as a title.
     pub(super) fn is_titled(&self) -> bool {
         self.rank == Rank::Titled
     }
 
-    /// A heading's text, though that is not linked.
-    pub(super) fn is_borrowed(&self) -> bool {
-        self.rank == Rank::Above
+    /// The text of a heading that is not linked.
+    pub(super) fn is_from_heading_above(&self) -> bool {
+        self.rank == Rank::HeadingAbove
     }
 
     /// Nothing says where the link leads.
     pub(super) fn is_empty(&self) -> bool {
-        self.rank == Rank::Nowhere
+        self.rank == Rank::None
     }
 
-    /// Characters, as wide as Latin ones: a sign of Chinese says as much as half a word.
+    /// The number of characters, where a Chinese, Japanese or Korean one counts as three Latin ones.
     pub(super) fn width(&self) -> usize {
         self.width
     }
 
-    /// It ends with how many there are: `Speakers (44)`.
+    /// Whether it ends with a count: `Speakers (44)`.
     pub(super) fn is_counted(&self) -> bool {
         let inside = self.text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
         inside.is_some_and(|(_, count)| !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()))
@@ -118,9 +117,9 @@ fn width(text: &str) -> usize {
     text.chars().map(|c| if wide(c) { 3 } else { 1 }).sum()
 }
 
-/// A card's text without the date before or behind it.
+/// Removes a date at the start or end of a card's text.
 pub(super) fn without_date(text: &str) -> &str {
-    /// No date has more words.
+    /// Maximum words of a date.
     const MOST: usize = 4;
     let blanks: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).collect();
     let apart = |at: &usize| text.split_at(*at);
@@ -135,27 +134,27 @@ pub(super) fn without_date(text: &str) -> &str {
     }
 }
 
-/// Headings lent to links that say no more than "read more". Each is lent to one address only.
+/// Assigns headings to the "read more" links below them. Each heading is assigned to one URL only.
 #[derive(Debug, Default)]
-pub(super) struct Borrowed {
-    /// The next heading that was not passed yet.
+pub(super) struct HeadingLender {
+    /// Index of the next heading.
     next: usize,
-    /// Who has the last one that was.
+    /// The key of the URL that has the current heading.
     holder: Option<String>,
     /// The last anchor that needs no heading.
     titled: NodeId,
 }
 
-impl Borrowed {
+impl HeadingLender {
     /// Passes an anchor that has a title of its own.
     pub(super) fn pass(&mut self, anchor: &Anchor<'_>) {
         self.titled = anchor.node;
     }
 
-    /// The heading before an anchor, if it asks for more to be read there. To be called in page order.
+    /// The heading before an anchor, if its text is a "read more". Must be called in page order.
     pub(super) fn take(&mut self, anchor: &Anchor<'_>, outline: &Outline<'_>, key: &str) -> Option<Title> {
         let of_comments = is_of_comments(&anchor.text);
-        if !of_comments && !asks_for_more(&anchor.text) {
+        if !of_comments && !is_read_more(&anchor.text) {
             return None;
         }
         while outline.headings.get(self.next).is_some_and(|heading| heading.node < anchor.node) {
@@ -164,17 +163,17 @@ impl Borrowed {
         }
         let heading = outline.headings.get(self.next.checked_sub(1)?)?;
         let taken = self.holder.as_deref().is_some_and(|holder| holder != key);
-        // Comments may stand on a page of their own; where the article has another link, that is to be followed.
+        // Comments may be on a separate page; if the article has another link, that one is followed.
         if heading.linked || taken || (of_comments && heading.node < self.titled) {
             return None;
         }
         self.holder = Some(key.to_owned());
-        Some(Title::beside(&heading.text))
+        Some(Title::from_heading(&heading.text))
     }
 }
 
-/// How texts begin that ask to go on reading.
-const MORE: [&str; 30] = [
+/// How "read more" texts start.
+const READ_MORE: [&str; 30] = [
     "continua a leggere",
     "continuar leyendo",
     "continue",
@@ -207,12 +206,12 @@ const MORE: [&str; 30] = [
     "weiterlesen",
 ];
 
-/// Texts that ask to go on reading only where they are all there is.
-const MORE_ALONE: [&str; 9] =
+/// Texts that mean "read more" only as a whole.
+const READ_MORE_ALONE: [&str; 9] =
     ["details", "go", "mehr", "more", "read", "see more", "view article", "view post", "читать далее"];
 
-/// How short texts begin that say nothing of what they lead to.
-const NOTHING: [&str; 16] = [
+/// How short texts start that say nothing about the target.
+const GENERIC: [&str; 16] = [
     "click here",
     "comment",
     "comments",
@@ -231,31 +230,31 @@ const NOTHING: [&str; 16] = [
     "watch now",
 ];
 
-/// Longer texts are titles, whatever they begin with.
-const SHORT: usize = 24;
+/// Longer texts are titles, whatever they start with.
+const MAX_SHORT_CHARS: usize = 24;
 
-fn asks_for_more(text: &str) -> bool {
+fn is_read_more(text: &str) -> bool {
     short(text).is_some_and(|lower| {
         let alone = lower.trim_matches(|c: char| !c.is_alphabetic());
-        MORE_ALONE.contains(&alone) || begins_with(alone, &MORE)
+        READ_MORE_ALONE.contains(&alone) || begins_with(alone, &READ_MORE)
     })
 }
 
-/// Whether a text counts what readers said, or asks for it.
+/// Whether a text counts comments, or asks for one.
 fn is_of_comments(text: &str) -> bool {
     const BEGINNINGS: [&str; 5] = ["comment", "comments", "no comments", "permalink", "leave a"];
-    short(text).is_some_and(|lower| begins_with(words(&lower), &BEGINNINGS))
+    short(text).is_some_and(|lower| begins_with(from_first_letter(&lower), &BEGINNINGS))
 }
 
-/// Whether a text could stand on any link.
-fn says_nothing(text: &str) -> bool {
+/// Whether a text could be on any link.
+fn is_generic(text: &str) -> bool {
     !text.chars().any(char::is_alphabetic)
-        || asks_for_more(text)
+        || is_read_more(text)
         || dates::of_text(text).is_some()
-        || short(text).is_some_and(|lower| begins_with(words(&lower), &NOTHING))
+        || short(text).is_some_and(|lower| begins_with(from_first_letter(&lower), &GENERIC))
 }
 
-/// Whether a text begins with one of these, and not with a longer word.
+/// Whether a text starts with one of these as whole words.
 fn begins_with(text: &str, beginnings: &[&str]) -> bool {
     let rest = |beginning: &&str| text.strip_prefix(*beginning);
     beginnings.iter().filter_map(rest).any(|rest| !rest.starts_with(char::is_alphanumeric))
@@ -263,10 +262,10 @@ fn begins_with(text: &str, beginnings: &[&str]) -> bool {
 
 /// A short text in lower case.
 fn short(text: &str) -> Option<String> {
-    text.chars().nth(SHORT).is_none().then(|| text.to_lowercase())
+    text.chars().nth(MAX_SHORT_CHARS).is_none().then(|| text.to_lowercase())
 }
 
-/// A text from its first letter.
-fn words(text: &str) -> &str {
+/// A text from its first letter on.
+fn from_first_letter(text: &str) -> &str {
     text.trim_start_matches(|c: char| !c.is_alphabetic())
 }

@@ -1,13 +1,13 @@
-//! Trees of ordinary pages, and of pages that mean harm.
+//! Trees of ordinary and of hostile pages.
 
 use std::time::{Duration, Instant};
 
 use super::parse;
-use super::sift::sift;
+use super::prune::prune;
 
-fn sifted(html: &str) -> String {
+fn pruned(html: &str) -> String {
     let mut out = String::new();
-    let _ = sift(html, |kept| {
+    let _ = prune(html, |kept| {
         out.push_str(kept);
         std::ops::ControlFlow::Continue(())
     });
@@ -24,13 +24,13 @@ fn ordinary_pages_pass_unchanged() {
         "<script type=\"application/ld+json\">{\"a\": \"</b>\"}</script>",
         "<textarea><b>not bold</textarea>",
     ] {
-        assert_eq!(sifted(html), html);
+        assert_eq!(pruned(html), html);
     }
 }
 
 #[test]
-fn what_nobody_reads_is_left_out() {
-    let check = |html: &str, expected: &str| assert_eq!(sifted(html), expected, "{html}");
+fn unused_elements_are_removed() {
+    let check = |html: &str, expected: &str| assert_eq!(pruned(html), expected, "{html}");
     check("a<!-- no -->b", "ab");
     check("<!DOCTYPE html><p>x", "<p>x");
     check("a<script>if (1 < 2) {}</script>b<style>p {}</style>c", "abc");
@@ -43,35 +43,35 @@ fn what_nobody_reads_is_left_out() {
 }
 
 #[test]
-fn what_never_closes_does_not_swallow_the_rest() {
-    let check = |html: &str, expected: &str| assert_eq!(sifted(html), expected, "{html}");
+fn unclosed_elements_do_not_remove_the_rest() {
+    let check = |html: &str, expected: &str| assert_eq!(pruned(html), expected, "{html}");
     check("a<svg><p>b</p>", "a<p>b</p>");
     check("a<svg><svg></svg><p>b</p><svg>c", "a<p>b</p>c");
     check("<title>a<p>b</p>", "a<p>b</p>");
     check("<script type=application/ld+json>{}", "");
 }
 
-/// Every text ends up in the tree, however deep it was.
+/// All text is in the tree, however deep it was.
 #[test]
-fn text_beyond_the_deepest_element_stays() {
+fn text_of_deep_elements_is_kept() {
     let html = format!("{}deep{}<p>after</p>", "<div>".repeat(10_000), "</div>".repeat(10_000));
     assert_eq!(&parse(&html).text(), "deepafter");
 }
 
 #[test]
-fn sloppy_pages_are_not_deep() {
+fn missing_end_tags_do_not_add_depth() {
     for unclosed in ["<p>word", "<li>word", "<p><font size=2>word", "<tr><td>word", "<dt>word<dd>more"] {
         let html = format!("<table><tr><td><ul>{}", unclosed.repeat(1000));
         let paragraphs = unclosed.matches('<').count() * 1000;
-        let kept = sifted(&html).matches('<').count();
-        // Of `<font>`, those that wait to be closed are too many; of others none is missing.
+        let kept = pruned(&html).matches('<').count();
+        // Too many `<font>` elements are open at once; of others none is removed.
         let expected = if unclosed.contains("font") { 1000 } else { paragraphs };
         assert!(kept >= expected, "{unclosed}: {kept} of {paragraphs}");
     }
 }
 
 #[test]
-fn hostile_pages_take_no_time() {
+fn hostile_pages_take_bounded_time() {
     let numbered = |n: usize, f: &dyn Fn(usize) -> String| (0..n).map(f).collect::<String>();
     let pages = [
         ("nested", "<div>".repeat(100_000)),
@@ -122,7 +122,7 @@ fn hostile_pages_take_no_time() {
         let start = Instant::now();
         let _ = parse(html);
         let took = start.elapsed();
-        // A debug build on a busy machine; quadratic time would be minutes.
+        // A debug build on a busy machine; quadratic time would take minutes.
         assert!(took < Duration::from_secs(5), "{name}: {took:?}");
     }
 }

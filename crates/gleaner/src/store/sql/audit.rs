@@ -1,12 +1,14 @@
 //! The audit log.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::Row;
 use super::{Query, Sql, Statement, Tx, ms, sql, time};
-use crate::store::{Audit, AuditEntry, AuditFilter, NewAudit, Result};
+use crate::store::{Audit, AuditEntry, AuditFilter, NewAudit, Result, Store};
 
 const COLUMNS: &str = "first_at, last_at, user_id, user_name, via, address, action, target_kind, target_id, \
     target_name, changes, fold_key";
@@ -15,6 +17,10 @@ const COLUMNS: &str = "first_at, last_at, user_id, user_name, via, address, acti
 impl Audit for Sql {
     async fn append_audit(&self, entry: &NewAudit) -> Result<()> {
         self.run(insert(entry)).await.map(|_| ())
+    }
+
+    fn audited(&self, entry: NewAudit) -> Arc<dyn Store> {
+        Arc::new(self.with_audit(entry))
     }
 
     async fn audit(&self, filter: &AuditFilter, before: Option<i64>, limit: u32) -> Result<Vec<AuditEntry>> {

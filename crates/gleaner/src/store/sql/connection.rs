@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::super::{BEGIN, Db, EXPLAIN, PLAN_COLUMN, Row};
 use super::{Arguments, Query};
-use crate::store::{Result, StoreError};
+use crate::store::{NewAudit, Result, StoreError};
 
 /// The time limit of a transaction, in multiples of the usual one.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,9 @@ pub(in crate::store) struct Sql {
     write: sqlx::Pool<Db>,
     database: String,
     time_limit: Duration,
+    /// Added in the transaction of each change of users, collections, keys, tokens and webhooks; see
+    /// [`crate::store::Audit::audited`].
+    audit: Option<NewAudit>,
 }
 
 /// A statement with its values.
@@ -61,7 +64,18 @@ impl Sql {
         database: String,
         time_limit: Duration,
     ) -> Self {
-        Self { read, write, database, time_limit }
+        Self { read, write, database, time_limit, audit: None }
+    }
+
+    /// The same store, which adds this row to the audit log.
+    pub(super) fn with_audit(&self, entry: NewAudit) -> Self {
+        let (read, write) = (self.read.clone(), self.write.clone());
+        let (database, time_limit) = (self.database.clone(), self.time_limit);
+        Self { read, write, database, time_limit, audit: Some(entry) }
+    }
+
+    pub(super) fn audit_row(&self) -> Option<&NewAudit> {
+        self.audit.as_ref()
     }
 
     fn until(&self, limit: Limit) -> Instant {
@@ -127,11 +141,17 @@ impl Sql {
     }
 
     pub(super) async fn begin_within(&self, limit: Limit) -> Result<Tx> {
-        let until = self.until(limit);
-        match within(until, self.write.begin_with(BEGIN)).await {
-            Ok(transaction) => Ok(Tx { transaction, until }),
-            Err(error) => Err(self.fail(error)),
-        }
+        self.begin_until(self.until(limit)).await.map_err(|error| self.fail(error))
+    }
+
+    /// [`Self::begin`], for callers that tell errors of the driver apart.
+    pub(super) async fn try_begin(&self) -> sqlx::Result<Tx> {
+        self.begin_until(self.until(Limit::Usual)).await
+    }
+
+    async fn begin_until(&self, until: Instant) -> sqlx::Result<Tx> {
+        let transaction = within(until, self.write.begin_with(BEGIN)).await?;
+        Ok(Tx { transaction, until })
     }
 
     pub(super) async fn finish(&self, tx: Tx) -> Result<()> {
@@ -140,11 +160,16 @@ impl Sql {
 
     /// Commits if the work succeeded, and rolls back if it did not.
     pub(super) async fn end<T>(&self, tx: Tx, result: sqlx::Result<T>) -> Result<T> {
+        self.try_end(tx, result).await.map_err(|error| self.fail(error))
+    }
+
+    /// [`Self::end`], for callers that tell errors of the driver apart.
+    pub(super) async fn try_end<T>(&self, tx: Tx, result: sqlx::Result<T>) -> sqlx::Result<T> {
         match result {
-            Ok(value) => self.finish(tx).await.map(|()| value),
+            Ok(value) => within(tx.until, tx.transaction.commit()).await.map(|()| value),
             Err(error) => {
                 self.undo(tx).await;
-                Err(self.fail(error))
+                Err(error)
             }
         }
     }

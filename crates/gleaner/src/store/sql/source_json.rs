@@ -10,7 +10,8 @@ use sqlx::Row as _;
 
 use super::super::{HEX, JSON, JSON_ARRAY, Row};
 use super::{Query, garbled};
-use crate::store::{Source, source_json};
+use crate::source_fields::ColumnType;
+use crate::store::{Source, SourceSettings, source_json};
 
 /// What is held against a source, where that is anything; in the order of `PackedHealth`.
 static HEALTH: LazyLock<String> = LazyLock::new(|| {
@@ -26,10 +27,13 @@ static HEALTH: LazyLock<String> = LazyLock::new(|| {
 /// All of a source with its state and host, in the order of `Packed`.
 static ALL: LazyLock<String> = LazyLock::new(|| {
     let [hex, end] = HEX;
+    let column = |(name, kind): &(&str, ColumnType)| match kind {
+        ColumnType::Bytes => format!("{hex}s.{name}{end}"),
+        ColumnType::Text | ColumnType::Integer | ColumnType::Flag => format!("s.{name}"),
+    };
+    let settings = SourceSettings::COLUMNS.iter().map(column).collect::<Vec<_>>().join(", ");
     format!(
-        "s.id, s.collection_id, s.url, s.kind, s.name, s.poll_interval_minutes, s.poll_delay_seconds, \
-         s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.ignore_robots, s.policy, s.duplicates, \
-         {hex}s.secret{end}, s.version, s.created_at, s.updated_at, t.host_id, t.fence, t.next_poll_at, t.hold_until, \
+        "s.id, {JSON_ARRAY}({settings}), s.version, s.created_at, s.updated_at, t.host_id, t.fence, t.next_poll_at, t.hold_until, \
          t.last_polled_at, t.last_success_at, {hex}t.etag{end}, {hex}t.last_modified{end}, t.body_hash, \
          t.reader_version, t.hints, t.redirect, t.cursor, t.adaptive_state, t.adaptive_class, t.suspect, t.relocation, t.pages_suspect, \
          t.pages_waiting, t.pages_failed, t.pages_given_up, h.name, h.slot"

@@ -1,11 +1,12 @@
 //! Sources: what people say about them, and edits that raise their fence.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use gleaner_core::health::{Health, Status};
+use gleaner_core::health::Status;
 use gleaner_core::judgement::HostMemory;
-use gleaner_core::source::Duplicates;
 use gleaner_core::time::Time;
 use sqlx::Row as _;
 
@@ -16,6 +17,7 @@ use super::source_json::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
 use super::visibility::push_visible;
 use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, sorting, with_values};
+use crate::source_fields::ColumnValue;
 use crate::store::{
     Created, HeldSources, Host, HostKey, HostOrder, NewSource, PagePosition, PolicyFilter, Result, SortOrder,
     SortPosition, Source, SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError,
@@ -25,26 +27,21 @@ use crate::store::{
 /// Policies, kinds and statuses are few; names that config no longer has could be many.
 const MOST_HELD: i64 = 2000;
 /// The columns that [`push_settings`] fills, in its order.
-const SETTINGS: &str = "collection_id, url, canonical_url, kind, name, poll_interval_minutes, poll_delay_seconds, \
-    article_selector, ignore_selector, full_content, backfill, ignore_robots, policy, duplicates, secret, updated_at";
+static SETTINGS: LazyLock<String> = LazyLock::new(|| {
+    let columns: Vec<&str> = SourceSettings::COLUMNS.iter().map(|(name, _)| *name).collect();
+    format!("{}, canonical_url, updated_at", columns.join(", "))
+});
 
 fn push_settings(list: &mut Values<'_>, settings: &SourceSettings, canonical_url: &str, now: Time) {
-    list.push_bind(settings.collection_id)
-        .push_bind(settings.url.as_str())
-        .push_bind(canonical_url)
-        .push_bind(settings.kind.name())
-        .push_bind(settings.name.as_deref())
-        .push_bind(settings.interval.to_stored())
-        .push_bind(settings.poll_delay.map(|delay| (delay.as_millis() / 1000) as i64))
-        .push_bind(settings.article_selector.as_deref())
-        .push_bind(settings.ignore_selector.as_deref())
-        .push_bind(settings.full_content)
-        .push_bind(settings.backfill.name())
-        .push_bind(settings.ignore_robots)
-        .push_bind(settings.policy.as_deref())
-        .push_bind(settings.duplicates.map(Duplicates::name))
-        .push_bind(settings.secret.as_deref())
-        .push_bind(ms(now));
+    for value in settings.values() {
+        match value {
+            ColumnValue::Text(text) => list.push_bind(text.map(Cow::into_owned)),
+            ColumnValue::Integer(number) => list.push_bind(number),
+            ColumnValue::Flag(flag) => list.push_bind(flag),
+            ColumnValue::Bytes(bytes) => list.push_bind(bytes.map(<[u8]>::to_vec)),
+        };
+    }
+    list.push_bind(canonical_url.to_owned()).push_bind(ms(now));
 }
 
 #[async_trait]
@@ -354,7 +351,8 @@ async fn create(tx: &mut Tx, sources: &[NewSource], now: Time) -> sqlx::Result<V
         }
     }
     for piece in pieces(&fresh) {
-        let mut query = Query::new(format!("INSERT INTO sources ({SETTINGS}, version, created_at) "));
+        let mut query =
+            Query::new(format!("INSERT INTO sources ({}, version, created_at) ", SETTINGS.as_str()));
         query.push_values(piece, |mut list, source| {
             push_settings(&mut list, &source.settings, &source.canonical_url, now);
             list.push_bind(1_i64).push_bind(ms(now));
@@ -401,11 +399,7 @@ async fn insert_states(
     query.push_values(sources, |mut list, source| {
         let key = (source.settings.collection_id, source.canonical_url.clone());
         list.push_bind(ids.get(&key).copied()).push_bind(hosts.get(&source.host).copied()).push_bind(1_i64);
-        if source.enabled {
-            push_health(&mut list, &Health::new(), Some(source.next_poll_at));
-        } else {
-            push_health(&mut list, &Health::new().disabled_by_hand(None), None);
-        }
+        push_health(&mut list, &source.health, source.next_poll_at);
     });
     tx.execute(query).await?;
     Ok(())
@@ -431,12 +425,12 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
     let hosts = host_ids(tx, std::iter::once(&edit.host)).await?;
     let host = hosts.get(&edit.host).copied().unwrap_or(old_host);
     let one = std::slice::from_ref(edit);
-    let mut query = with_values(SETTINGS, one, |list, edit| {
+    let mut query = with_values(&SETTINGS, one, |list, edit| {
         push_settings(list, &edit.settings, &edit.canonical_url, now);
     });
     query.push(format!(
         "UPDATE sources SET {}, version = version + 1 FROM v WHERE id = ",
-        assignments(SETTINGS)
+        assignments(&SETTINGS)
     ));
     tx.execute(query.push_bind(edit.id)).await?;
     let mut query = with_values(HEALTH, one, |list, edit| push_health(list, &edit.health, edit.next_poll_at));

@@ -1,14 +1,15 @@
-//! The same done to many sources, each for itself.
+//! One action on many sources, each for itself.
 
 use gleaner_core::health::Status;
 use gleaner_core::source::Kind;
 use gleaner_core::time::Time;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::source_types::{KindName, StatusName};
+use super::source_types::{BulkFieldsRequest, KindName, StatusName};
 use crate::service::{BULK, BulkAction, BulkOf, ServiceError, SourceFilter};
 use crate::web::auth::As;
 use crate::web::json::Json;
@@ -18,19 +19,23 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new().routes(routes!(bulk))
 }
 
-/// What to do to many sources.
+/// An action on many sources.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Bulk {
-    /// These sources, at most 1000; else a filter.
+#[schema(as = Bulk)]
+struct BulkRequest {
+    /// These sources, 1000 at most; or a filter.
     ids: Option<Vec<i64>>,
     /// Sources as a list shows them, 1000 at a time.
     filter: Option<BulkFilter>,
-    /// Where to go on with a filter: `next_cursor` of the answer before.
+    /// Cursor of a filter: `next_cursor` of the previous response.
     cursor: Option<i64>,
     action: Action,
-    /// Where to move them.
+    /// Of `move`: the collection to move to.
     collection_id: Option<i64>,
+    /// Of `edit`: the fields to set.
+    #[schema(value_type = Option<BulkFieldsRequest>)]
+    fields: Option<Map<String, Value>>,
 }
 
 #[derive(Deserialize, ToSchema, Clone, Copy)]
@@ -39,11 +44,14 @@ enum Action {
     Enable,
     Disable,
     Poll,
+    /// Set fields, which `fields` has.
+    Edit,
+    /// The same as `edit` with `collection_id`.
     Move,
     Delete,
 }
 
-/// Which sources, as a list has it; an empty one means all.
+/// Filter of sources, as in a list; an empty one means all.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BulkFilter {
@@ -60,37 +68,38 @@ struct BulkFilter {
     suspect: bool,
 }
 
-/// What became of each.
+/// Result for each source.
 #[derive(Serialize, ToSchema)]
 #[schema(as = BulkAnswer)]
-struct Each {
-    items: Vec<One>,
-    /// Where to go on; none: that were all.
+struct BulkResponse {
+    items: Vec<BulkItemResponse>,
+    /// Cursor of the next sources; null: all are done.
     next_cursor: Option<i64>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = BulkItem)]
-struct One {
+struct BulkItemResponse {
     id: i64,
     ok: bool,
-    /// What went wrong with this one.
+    /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<Problem>,
 }
 
-/// Do the same to many sources, and tell what became of each.
-#[utoipa::path(post, path = "/sources/bulk", tag = "sources", request_body = Bulk, responses(
-    (status = 200, body = Each),
+/// Do the same to many sources; the response has the result for each.
+#[utoipa::path(post, path = "/sources/bulk", tag = "sources", request_body = BulkRequest, responses(
+    (status = 200, body = BulkResponse),
     (status = 422, description = "Not valid"),
 ))]
-async fn bulk(whoever: As, Json(bulk): Json<Bulk>) -> Result<Json<Each>, Problem> {
+async fn bulk(whoever: As, Json(bulk): Json<BulkRequest>) -> Result<Json<BulkResponse>, Problem> {
     let action = match (bulk.action, bulk.collection_id) {
         (Action::Enable, _) => BulkAction::Enable,
         (Action::Disable, _) => BulkAction::Disable,
         (Action::Poll, _) => BulkAction::Poll,
         (Action::Delete, _) => BulkAction::Delete,
-        (Action::Move, Some(id)) => BulkAction::Move(id),
+        (Action::Edit, _) => BulkAction::Edit(bulk.fields.unwrap_or_default()),
+        (Action::Move, Some(id)) => BulkAction::move_to(id),
         (Action::Move, None) => {
             return Err(ServiceError::invalid("collection_id", "say where to move them").into());
         }
@@ -101,13 +110,13 @@ async fn bulk(whoever: As, Json(bulk): Json<Bulk>) -> Result<Json<Each>, Problem
         (None, Some(filter)) => BulkOf::Filter(Box::new(filter.read(whoever.by().now())), bulk.cursor),
         _ => return Err(ServiceError::invalid("ids", "say which sources: either ids or filter").into()),
     };
-    let done = whoever.by().bulk(&of, action).await?;
-    let one = |(id, done): (i64, Result<_, ServiceError>)| One {
+    let done = whoever.by().bulk(&of, &action).await?;
+    let one = |(id, done): (i64, Result<_, ServiceError>)| BulkItemResponse {
         id,
         ok: done.is_ok(),
         problem: done.err().map(Problem::from),
     };
-    Ok(Json(Each { items: done.each.into_iter().map(one).collect(), next_cursor: done.next }))
+    Ok(Json(BulkResponse { items: done.each.into_iter().map(one).collect(), next_cursor: done.next }))
 }
 
 impl BulkFilter {

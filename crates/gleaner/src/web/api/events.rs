@@ -129,6 +129,7 @@ async fn list(whoever: As, Query(which): Query<Which>) -> Result<Json<Page<Shown
 ), responses(
     (status = 200, content_type = "text/event-stream", body = String),
     (status = 422, description = "No such type, or no number of an event"),
+    (status = 429, description = "You have as many streams open as `api.max_streams_per_user` allows; see Retry-After"),
     (status = 503, description = "As many streams are open as `api.max_streams` allows; see Retry-After"),
 ))]
 async fn follow(
@@ -140,7 +141,7 @@ async fn follow(
     let Followed { r#type, source_id, after } = followed;
     let query = EventQuery { kinds: r#type.unwrap_or_default(), source_id };
     let after = last_event_id(&headers)?.or(after);
-    let heartbeat = KeepAlive::new().interval(web.service.real(HEARTBEAT));
+    let heartbeat = KeepAlive::new().interval(web.service.real_duration(HEARTBEAT));
     let events = EventStream::open(web.service, whoever.actor().clone(), &query, after).await?;
     let sent = Sse::new(sent(events)).keep_alive(heartbeat);
     // Proxies that gather answers before they pass them on would hold every event back.

@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::source_types::{Shown, StatusName};
+use super::source_types::{SourceResponse, StatusName};
 use super::sources::tagged;
 use crate::service::{BULK, Explanation, Poll, PollRequest, PolledNow, ServiceError, WaitingPage};
 use crate::web::auth::As;
@@ -157,7 +157,7 @@ struct Reason {
 /// Set a source aside.
 #[utoipa::path(patch, path = "/sources/{id}/feed-disable", tag = "sources", params(("id" = i64, Path)),
     request_body = Reason, responses(
-    (status = 200, body = Shown),
+    (status = 200, body = SourceResponse),
     (status = 404, description = "There is no such source"),
     (status = 422, description = "Not valid"),
 ))]
@@ -172,7 +172,7 @@ async fn feed_disable(
 
 /// Lift a source's quarantine.
 #[utoipa::path(patch, path = "/sources/{id}/feed-enable", tag = "sources", params(("id" = i64, Path)), responses(
-    (status = 200, body = Shown),
+    (status = 200, body = SourceResponse),
     (status = 404, description = "There is no such source"),
     (status = 409, description = "It is disabled, not set aside: PATCH it with {\"enabled\": true}"),
 ))]

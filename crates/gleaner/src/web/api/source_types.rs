@@ -1,45 +1,41 @@
-//! How sources look in the API.
+//! Sources in the API: responses, and the schemas that are derived from the table of source fields.
 
-use gleaner_core::backfill::Backfill;
+use std::borrow::Cow;
+
 use gleaner_core::elsewhere::Proposal;
 use gleaner_core::health::Status;
-use gleaner_core::source::{Duplicates, Interval, Kind};
+use gleaner_core::source::Kind;
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::Time;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use serde_json::{Map, Value};
+use utoipa::openapi::schema::{
+    KnownFormat, Object, ObjectBuilder, OneOfBuilder, SchemaFormat, SchemaType, Type,
+};
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::service::{SameUrl, Source, SourceFilter};
+use crate::source_fields::{Edited, LONGEST_TEXT, LONGEST_URL, SOURCE_FIELDS, SourceField, Takes};
 use crate::web::params::Params;
 use crate::web::{Limit, Problem};
 
 /// A source.
+#[derive(Serialize)]
+pub(super) struct SourceResponse {
+    /// The fields of the table that are not secret, and of the secret ones whether they are set.
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+    #[serde(flatten)]
+    state: SourceStateResponse,
+}
+
+/// What gleaner itself keeps of a source.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Source)]
-pub(super) struct Shown {
+struct SourceStateResponse {
     id: i64,
-    url: String,
-    #[schema(value_type = KindName)]
-    kind: Kind,
-    name: Option<String>,
-    collection_id: i64,
-    /// Whether it is polled at all.
-    enabled: bool,
     #[schema(value_type = StatusName)]
     status: Status,
-    /// A number, or `"auto"`; null: as config says.
-    poll_interval_minutes: Option<Every>,
-    poll_delay_seconds: Option<u64>,
-    article_selector: Option<String>,
-    ignore_selector: Option<String>,
-    full_content: bool,
-    /// Existing entries that the first poll stores: `false` (none), `true` (all) or `"recent"`.
-    backfill: BackfillResponse,
-    /// Its own policy; null: the default one.
-    policy: Option<String>,
-    /// Which of its entries are duplicates; null: as config says.
-    #[schema(value_type = Option<DuplicatesRule>)]
-    duplicates: Option<Duplicates>,
     consecutive_failures: u32,
     /// `transient` or `permanent`.
     last_failure_type: Option<&'static str>,
@@ -50,6 +46,7 @@ pub(super) struct Shown {
     failing_since: Option<Time>,
     /// The host incident or network outage because of which the latest failure does not count; null: it counts.
     excused_by: Option<String>,
+    /// Why a policy disabled the source; null: it is enabled, or a person disabled it.
     disabled_reason: Option<String>,
     #[schema(value_type = Option<String>, format = DateTime)]
     quarantined_at: Option<Time>,
@@ -66,29 +63,214 @@ pub(super) struct Shown {
     created_at: Time,
     #[schema(value_type = String, format = DateTime)]
     updated_at: Time,
-    /// The host that it is asked from.
+    /// Host of its URL.
     host: String,
-    /// Counts edits; `ETag` is made of it.
+    /// Number of edits; the `ETag` is made of it.
     version: i64,
-    /// What seems to be wrong with it, though it answers; null: nothing.
+    /// What seems to be wrong although it answers; null: nothing.
     suspect: Option<Suspect>,
-    /// Another URL, to be used by a person: what a dead feed's site advertises, or where a source with credentials is
-    /// redirected for good; null: nothing is known.
-    proposal: Option<ShownProposal>,
+    /// Another URL, to be used by a person: what a dead feed's site advertises, or where a source with a credential is
+    /// permanently redirected; null: nothing is known.
+    proposal: Option<ProposalResponse>,
     /// Article pages that were not fetched yet.
-    pages_waiting: i64,
+    pages_waiting: u32,
     /// Article pages that failed and are tried again.
-    pages_failed: i64,
+    pages_failed: u32,
     /// Article pages that were given up.
-    pages_given_up: i64,
+    pages_given_up: u32,
+}
+
+impl From<Source> for SourceResponse {
+    fn from(source: Source) -> Self {
+        let health = source.health;
+        let status = health.status();
+        let mut fields = source.settings.to_json();
+        fields.insert("enabled".to_owned(), health.disabled.is_none().into());
+        fields.insert("has_credential".to_owned(), source.settings.secret.is_some().into());
+        let (failing, quarantine) = (health.failing, health.quarantine);
+        let state = SourceStateResponse {
+            id: source.id,
+            status,
+            consecutive_failures: failing.as_ref().map_or(0, |failing| failing.count),
+            last_failure_type: failing.as_ref().map(|failing| failing.class().name()),
+            last_error_type: failing.as_ref().map(|failing| failing.kind.name()),
+            last_status_code: failing.as_ref().and_then(|failing| failing.status),
+            failing_since: failing.as_ref().map(|failing| failing.since),
+            excused_by: failing.as_ref().and_then(|failing| failing.excused_by.clone()),
+            last_error: failing.map(|failing| failing.message),
+            disabled_reason: health.disabled.and_then(|disabled| disabled.reason),
+            quarantined_at: quarantine.as_ref().map(|quarantine| quarantine.at),
+            retry_at: quarantine.as_ref().and_then(|quarantine| quarantine.retry_at),
+            quarantine_reason: quarantine.map(|quarantine| quarantine.reason),
+            last_polled_at: health.last_polled_at,
+            last_success_at: health.last_success_at,
+            next_poll_at: source.next_poll_at,
+            created_at: source.created_at,
+            updated_at: source.updated_at,
+            host: source.host,
+            version: source.version,
+            suspect: source.suspect.or(source.pages_suspect).map(Suspect::from),
+            proposal: source.elsewhere.and_then(|elsewhere| elsewhere.proposal).map(ProposalResponse::from),
+            pages_waiting: source.pages.waiting,
+            pages_failed: source.pages.failed,
+            pages_given_up: source.pages.given_up,
+        };
+        Self { fields, state }
+    }
+}
+
+impl PartialSchema for SourceResponse {
+    fn schema() -> RefOr<Schema> {
+        let mut source = match SourceStateResponse::schema() {
+            RefOr::T(Schema::Object(state)) => state,
+            _ => Object::new(),
+        };
+        source.description = Some("A source.".to_owned());
+        for field in SourceField::editable() {
+            let (name, schema) = match field.secret {
+                true => (format!("has_{}", field.name), flag(format!("Whether {} is set.", field.name))),
+                false => (field.name.to_owned(), field_schema(field, false)),
+            };
+            source.required.push(name.clone());
+            source.properties.insert(name, schema);
+        }
+        source.into()
+    }
+}
+
+impl ToSchema for SourceResponse {
+    fn name() -> Cow<'static, str> {
+        "Source".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        SourceStateResponse::schemas(schemas);
+    }
+}
+
+/// Defines a request of source fields, whose schema is derived from the table. The body itself is read field by field, so
+/// that everything that is wrong is reported at once.
+macro_rules! fields_request {
+    ($(#[doc = $about:literal])+ $name:ident as $schema:literal, $fields:expr, required: $required:expr) => {
+        $(#[doc = $about])+
+        pub(super) struct $name;
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let about = concat!($($about),+).trim();
+                fields_schema(about, $fields, $required).into()
+            }
+        }
+
+        impl ToSchema for $name {
+            fn name() -> Cow<'static, str> {
+                $schema.into()
+            }
+
+            fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+                schemas.push((SourceCredential::name().into_owned(), SourceCredential::schema()));
+            }
+        }
+    };
+}
+
+fields_request! {
+    /// A source to be created.
+    SourceCreateRequest as "NewSource", SourceField::editable(), required: &["url"]
+}
+fields_request! {
+    /// Fields of a source to change: a field that is not sent stays as it is, and null is the default again.
+    SourceEditRequest as "SourceFields", SourceField::editable(), required: &[]
+}
+fields_request! {
+    /// Fields to set of many sources at once.
+    BulkFieldsRequest as "BulkFields", SOURCE_FIELDS.iter().filter(|field| field.edited == Edited::Bulk), required: &[]
+}
+
+fn fields_schema<'a>(
+    about: &str,
+    fields: impl Iterator<Item = &'a SourceField>,
+    required: &[&str],
+) -> Object {
+    let mut object = ObjectBuilder::new().description(Some(about));
+    for field in fields {
+        object = object.property(field.name, field_schema(field, true));
+    }
+    for name in required {
+        object = object.required(*name);
+    }
+    object.build()
+}
+
+fn flag(description: String) -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::Boolean).description(Some(description)).into()
+}
+
+/// Schema of a field; a request may have more than a response, such as names of other programs.
+fn field_schema(field: &SourceField, is_request: bool) -> RefOr<Schema> {
+    let default = match field.default_description().as_str() {
+        "required" => String::new(),
+        other => format!(" Default: {other}."),
+    };
+    let description = format!("{}.{default}", field.description());
+    let types = |types: &[Type]| {
+        let mut types = types.to_vec();
+        types.extend(field.nullable.then_some(Type::Null));
+        match types.as_slice() {
+            [one] => SchemaType::Type(one.clone()),
+            _ => SchemaType::Array(types),
+        }
+    };
+    let object = ObjectBuilder::new().description(Some(description.clone()));
+    let text = |object: ObjectBuilder, longest: usize| {
+        object.schema_type(types(&[Type::String])).max_length(is_request.then_some(longest))
+    };
+    match field.takes {
+        Takes::Url => text(object, LONGEST_URL).into(),
+        Takes::Text | Takes::CssSelector | Takes::Policy => text(object, LONGEST_TEXT).into(),
+        Takes::Flag => object.schema_type(types(&[Type::Boolean])).into(),
+        Takes::Collection => {
+            let format = SchemaFormat::KnownFormat(KnownFormat::Int64);
+            object.schema_type(types(&[Type::Integer])).format(Some(format)).into()
+        }
+        Takes::Seconds(most) => {
+            object.schema_type(types(&[Type::Integer])).minimum(Some(0)).maximum(Some(most as f64)).into()
+        }
+        Takes::Choice { choices, synonyms } => {
+            let mut values = (field.values)();
+            if is_request {
+                let names = choices.iter().map(|choice| choice.value).chain(synonyms.iter().copied());
+                for name in names.map(Value::from) {
+                    if !values.contains(&name) {
+                        values.push(name);
+                    }
+                }
+            }
+            let has_flags = values.iter().any(Value::is_boolean);
+            values.extend(field.nullable.then_some(Value::Null));
+            let all = if has_flags { &[Type::String, Type::Boolean][..] } else { &[Type::String] };
+            object.schema_type(types(all)).enum_values(Some(values)).into()
+        }
+        Takes::Interval(most) => OneOfBuilder::new()
+            .item(ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(most as f64)))
+            .item(ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["auto"])))
+            .item(ObjectBuilder::new().schema_type(Type::Null))
+            .description(Some(description))
+            .into(),
+        Takes::Credential => OneOfBuilder::new()
+            .item(Ref::from_schema_name(SourceCredential::name()))
+            .item(ObjectBuilder::new().schema_type(Type::Null))
+            .description(Some(description))
+            .into(),
+    }
 }
 
 /// A source that was added.
 #[derive(Serialize, ToSchema)]
 pub(super) struct CreatedSource {
     #[serde(flatten)]
-    pub(super) source: Shown,
-    /// Sources with the same URL in other collections: each is polled for itself. Delete one where one is enough.
+    pub(super) source: SourceResponse,
+    /// Sources with the same URL in other collections: each is polled separately. Delete one if one is enough.
     pub(super) also_in: Vec<SameUrlResponse>,
 }
 
@@ -106,129 +288,12 @@ impl From<SameUrl> for SameUrlResponse {
     }
 }
 
-impl From<Source> for Shown {
-    fn from(source: Source) -> Self {
-        let Source { settings, health, .. } = source;
-        let status = health.status();
-        let (row, held) = (health.failing, health.quarantine);
-        Self {
-            id: source.id,
-            url: settings.url,
-            kind: settings.kind,
-            name: settings.name,
-            collection_id: settings.collection_id,
-            enabled: health.disabled.is_none(),
-            status,
-            poll_interval_minutes: interval(settings.interval),
-            poll_delay_seconds: settings.poll_delay.map(|delay| delay.as_millis() / 1000),
-            article_selector: settings.article_selector,
-            ignore_selector: settings.ignore_selector,
-            full_content: settings.full_content,
-            backfill: settings.backfill.into(),
-            policy: settings.policy,
-            duplicates: settings.duplicates,
-            consecutive_failures: row.as_ref().map_or(0, |row| row.count),
-            last_failure_type: row.as_ref().map(|row| row.class().name()),
-            last_error_type: row.as_ref().map(|row| row.kind.name()),
-            last_status_code: row.as_ref().and_then(|row| row.status),
-            failing_since: row.as_ref().map(|row| row.since),
-            excused_by: row.as_ref().and_then(|row| row.excused_by.clone()),
-            last_error: row.map(|row| row.message),
-            disabled_reason: health.disabled.and_then(|disabled| disabled.reason),
-            quarantined_at: held.as_ref().map(|held| held.at),
-            retry_at: held.as_ref().and_then(|held| held.retry_at),
-            quarantine_reason: held.map(|held| held.reason),
-            last_polled_at: health.last_polled_at,
-            last_success_at: health.last_success_at,
-            next_poll_at: source.next_poll_at,
-            created_at: source.created_at,
-            updated_at: source.updated_at,
-            host: source.host,
-            version: source.version,
-            suspect: source.suspect.or(source.pages_suspect).map(Suspect::from),
-            proposal: source.elsewhere.and_then(|elsewhere| elsewhere.proposal).map(ShownProposal::from),
-            pages_waiting: source.pages.waiting.into(),
-            pages_failed: source.pages.failed.into(),
-            pages_given_up: source.pages.given_up.into(),
-        }
-    }
-}
-
-/// How often: minutes, or `"auto"`.
-#[derive(Serialize, ToSchema)]
-#[schema(as = PollInterval)]
-#[serde(untagged)]
-pub(super) enum Every {
-    Minutes(u32),
-    Auto(Auto),
-}
-
-/// By the source's own habit.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Auto {
-    Auto,
-}
-
-fn interval(interval: Interval) -> Option<Every> {
-    match interval {
-        Interval::Default => None,
-        Interval::Minutes(minutes) => Some(Every::Minutes(minutes)),
-        Interval::Auto => Some(Every::Auto(Auto::Auto)),
-    }
-}
-
-/// Existing entries that the first poll stores: all or none, or `"recent"`.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Backfill)]
-#[serde(untagged)]
-pub(super) enum BackfillResponse {
-    All(bool),
-    Recent(Recent),
-}
-
-/// Up to 10 of the newest within the maximum age.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Recent {
-    Recent,
-}
-
-impl From<Backfill> for BackfillResponse {
-    fn from(backfill: Backfill) -> Self {
-        match backfill {
-            Backfill::None => Self::All(false),
-            Backfill::Recent => Self::Recent(Recent::Recent),
-            Backfill::All => Self::All(true),
-        }
-    }
-}
-
-/// Existing entries that the first poll stores: all or none, or by name.
-#[derive(ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
-pub(super) enum BackfillRequest {
-    All(bool),
-    Named(BackfillName),
-}
-
-/// Existing entries that the first poll stores.
-#[derive(ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
-pub(super) enum BackfillName {
-    None,
-    Recent,
-    All,
-}
-
-/// What seems to be wrong with a source, though it answers. It is polled as ever, and nothing is held against it.
+/// What seems to be wrong with a source although it answers. Polling goes on, and it does not count as a failure.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Suspect {
     #[schema(value_type = SuspectReason)]
     reason: &'static str,
-    /// What spoke for it when it was first seen, for people.
+    /// Evidence when it was first noticed, for people.
     evidence: String,
     #[schema(value_type = String, format = DateTime)]
     since: Time,
@@ -243,30 +308,30 @@ impl From<Suspected> for Suspect {
 /// Another URL for a source. `PATCH` the source with this `url` to use it.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Proposal)]
-pub(super) struct ShownProposal {
+pub(super) struct ProposalResponse {
     url: String,
-    /// What its site calls it.
+    /// Title on its site.
     title: Option<String>,
-    /// When it was first seen.
+    /// First seen.
     #[schema(value_type = String, format = DateTime)]
     since: Time,
-    /// `advertised`: a dead feed's site names it. `redirected`: the source is redirected there for good, and has
-    /// credentials, which are for its own origin only.
+    /// `advertised`: a dead feed's site names it. `redirected`: the source is permanently redirected there, and has a
+    /// credential, which is for its own origin only.
     reason: &'static str,
 }
 
-impl From<Proposal> for ShownProposal {
+impl From<Proposal> for ProposalResponse {
     fn from(Proposal { url, title, since, reason }: Proposal) -> Self {
         Self { url, title, since, reason: reason.name() }
     }
 }
 
-/// What a source can be suspected of.
+/// Reasons for suspicion.
 #[derive(ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+#[expect(dead_code, reason = "schema of a type of the core")]
 pub(super) enum SuspectReason {
-    /// Nothing new far beyond its habit.
+    /// Nothing new for much longer than usual.
     Frozen,
     /// No entries where there were some.
     Empty,
@@ -284,10 +349,10 @@ pub(super) enum SuspectReason {
     EndsEarly,
 }
 
-/// What a source's health amounts to.
+/// Status of a source.
 #[derive(ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+#[expect(dead_code, reason = "schema of a type of the core")]
 pub(super) enum StatusName {
     Disabled,
     Quarantined,
@@ -296,10 +361,10 @@ pub(super) enum StatusName {
     Healthy,
 }
 
-/// What a source is; `rss` and `atom` are read as `feed`, `twitter` as `x`.
+/// Kind of a source; `rss` and `atom` are read as `feed`, `twitter` as `x`.
 #[derive(ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
+#[expect(dead_code, reason = "schema of a type of the core")]
 pub(super) enum KindName {
     Feed,
     Rss,
@@ -310,20 +375,10 @@ pub(super) enum KindName {
     Twitter,
 }
 
-/// Which entries of a source are duplicates: copies of an entry (the same title, text and date), or whatever has the text of
-/// another.
+/// Credential of a source: encrypted, sent to the source's own origin only, and never shown.
 #[derive(ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it stands for the core's own type in the API's document")]
-pub(super) enum DuplicatesRule {
-    Entry,
-    Content,
-}
-
-/// What a source is asked with: it is encrypted, sent to the source's own origin only, and never shown.
-#[derive(ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
+#[expect(dead_code, reason = "schema of what is read field by field")]
 pub(super) enum SourceCredential {
     /// Basic authentication.
     Basic { user: String, password: String },
@@ -331,53 +386,11 @@ pub(super) enum SourceCredential {
     Header { name: String, value: String },
 }
 
-/// A source to be made.
-#[derive(ToSchema)]
-#[schema(as = NewSource)]
-#[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
-pub(super) struct NewFields {
-    /// What is polled.
-    #[schema(example = "https://blog.example/feed.xml")]
-    url: String,
-    #[serde(flatten)]
-    rest: Fields,
-}
-
-/// What to change of a source: what is not said stays as it is, and null is the usual again.
-#[derive(ToSchema)]
-#[schema(as = SourceFields)]
-#[expect(dead_code, reason = "it stands for what is read field by field, so that all that is wrong is told")]
-pub(super) struct Fields {
-    /// What is polled.
-    url: Option<String>,
-    kind: Option<KindName>,
-    name: Option<String>,
-    /// The collection it belongs to; the default one where it is not said.
-    collection_id: Option<i64>,
-    /// A number of minutes, or `"auto"`.
-    poll_interval_minutes: Option<Every>,
-    #[schema(maximum = 31622400)]
-    poll_delay_seconds: Option<u64>,
-    /// CSS; which links of a watchlist are followed.
-    article_selector: Option<String>,
-    /// CSS; what of a website always changes and is left out.
-    ignore_selector: Option<String>,
-    full_content: Option<bool>,
-    /// Existing entries that the first poll stores: `false` or `"none"`, `"recent"` (up to 10), `true` or `"all"`.
-    backfill: Option<BackfillRequest>,
-    ignore_robots: Option<bool>,
-    policy: Option<String>,
-    /// Which entries are duplicates and not stored; null: as config says.
-    duplicates: Option<DuplicatesRule>,
-    enabled: Option<bool>,
-    credential: Option<SourceCredential>,
-}
-
 /// Which sources.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "it stands for what is read one by one, so that all that is wrong is told")]
-pub(super) struct Which {
+#[expect(dead_code, reason = "schema of what is read one by one")]
+pub(super) struct SourceQuery {
     /// Of this status.
     #[param(inline)]
     status: Option<StatusName>,
@@ -392,12 +405,12 @@ pub(super) struct Which {
     q: Option<String>,
     /// Only those that are enabled and not cooling down.
     feed_active: Option<bool>,
-    /// Only those that answer and yet seem to be wrong.
+    /// Only suspects: those that answer but look broken.
     suspect: Option<bool>,
 }
 
-/// Reads which sources to list, and which page of them.
-pub(super) fn which(mut params: Params, now: Time) -> Result<(SourceFilter, Limit), Box<Problem>> {
+/// Filter and page of a list of sources.
+pub(super) fn source_query(mut params: Params, now: Time) -> Result<(SourceFilter, Limit), Box<Problem>> {
     let limit = params.limit();
     let filter = filter(&mut params, now);
     params.done()?;

@@ -1,4 +1,4 @@
-//! Sources: listed, made, read, changed and deleted. What else is done to them is in `source_actions.rs`.
+//! Sources: list, create, read, edit, delete. Other actions are in `source_actions.rs`.
 
 use axum::http::header::{ETAG, IF_MATCH, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -7,7 +7,10 @@ use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::source_types::{CreatedSource, Fields, NewFields, SameUrlResponse, Shown, Which, which};
+use super::source_types::{
+    CreatedSource, SameUrlResponse, SourceCreateRequest, SourceEditRequest, SourceQuery, SourceResponse,
+    source_query,
+};
 use crate::service::{Checks, Source, SourceFields};
 use crate::web::auth::As;
 use crate::web::json::{Json, Path};
@@ -18,17 +21,17 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(read, edit, delete))
 }
 
-/// A source, with the tag that an edit can be bound to.
+/// A source with its `ETag`.
 pub(super) fn tagged(source: Source) -> Response {
     let tag = format!("\"{}\"", source.version);
-    let mut response = Json(Shown::from(source)).into_response();
+    let mut response = Json(SourceResponse::from(source)).into_response();
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(ETAG, tag);
     }
     response
 }
 
-/// The versions that an edit is bound to; none: it is bound to nothing.
+/// Versions that `If-Match` asks for; none: any.
 fn expected(headers: &HeaderMap) -> Option<Vec<i64>> {
     let mut tags = headers.get_all(IF_MATCH).iter().peekable();
     tags.peek()?;
@@ -37,23 +40,23 @@ fn expected(headers: &HeaderMap) -> Option<Vec<i64>> {
     if texts.contains(&"*") {
         return None;
     }
-    // What is no tag of ours matches nothing.
+    // An unknown tag matches nothing.
     let version = |text: &&str| text.strip_prefix('"')?.strip_suffix('"')?.parse().ok();
     Some(texts.iter().filter_map(version).collect())
 }
 
 /// List sources, by id.
-#[utoipa::path(get, path = "/sources", tag = "sources", params(Which, Limit), responses(
-    (status = 200, body = Page<Shown>),
+#[utoipa::path(get, path = "/sources", tag = "sources", params(SourceQuery, Limit), responses(
+    (status = 200, body = Page<SourceResponse>),
 ))]
-async fn list(whoever: As, params: Params) -> Result<Json<Page<Shown>>, Problem> {
-    let (filter, limit) = which(params, whoever.by().now())?;
-    let sources = whoever.by().list(&filter, limit.cursor, limit.count() + 1).await?;
-    Ok(Json(Page::of(sources, &limit, |source| source.id, Shown::from)))
+async fn list(whoever: As, params: Params) -> Result<Json<Page<SourceResponse>>, Problem> {
+    let (filter, limit) = source_query(params, whoever.by().now())?;
+    let sources = whoever.by().sources(&filter, limit.cursor, limit.count() + 1).await?;
+    Ok(Json(Page::of(sources, &limit, |source| source.id, SourceResponse::from)))
 }
 
 /// Add a source. It is polled at once. `also_in` names sources with the same URL in other collections.
-#[utoipa::path(post, path = "/sources", tag = "sources", request_body = NewFields, responses(
+#[utoipa::path(post, path = "/sources", tag = "sources", request_body = SourceCreateRequest, responses(
     (status = 201, body = CreatedSource),
     (status = 409, description = "The collection has that URL already; `id` says under which id"),
     (status = 422, description = "Not valid; `errors` names every field that is wrong"),
@@ -76,18 +79,18 @@ pub(super) async fn also_in(whoever: &As, source: &Source) -> Result<Vec<SameUrl
 
 /// Read a source. Its `ETag` changes with every edit, and not with polls.
 #[utoipa::path(get, path = "/sources/{id}", tag = "sources", params(("id" = i64, Path)), responses(
-    (status = 200, body = Shown, headers(("ETag" = String))),
+    (status = 200, body = SourceResponse, headers(("ETag" = String))),
     (status = 404, description = "There is no such source"),
 ))]
 async fn read(whoever: As, Path(id): Path<i64>) -> Result<Response, Problem> {
     Ok(tagged(whoever.by().source(id).await?))
 }
 
-/// Change a source: only what is sent; null is the usual again. With `If-Match`, only if nobody changed it since.
+/// Change a source: only what is sent; null is the default again. With `If-Match`, only if nobody changed it since.
 /// Another URL, and enabling it, clear every failure and make it due at once.
 #[utoipa::path(patch, path = "/sources/{id}", tag = "sources",
-    params(("id" = i64, Path), ("If-Match" = Option<String>, Header)), request_body = Fields, responses(
-    (status = 200, body = Shown, headers(("ETag" = String))),
+    params(("id" = i64, Path), ("If-Match" = Option<String>, Header)), request_body = SourceEditRequest, responses(
+    (status = 200, body = SourceResponse, headers(("ETag" = String))),
     (status = 404, description = "There is no such source"),
     (status = 409, description = "The collection has that URL already; `id` says under which id"),
     (status = 412, description = "Somebody else was faster; read it again"),

@@ -1,4 +1,4 @@
-//! Lists of sources, in and out: OPML, and a JSON object a line.
+//! Import and export of sources: OPML and JSON lines.
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -20,21 +20,21 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new().routes(routes!(import)).routes(routes!(export))
 }
 
-/// Which list, and where it goes or comes from.
+/// Format of a list, and its collection.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct Which {
-    /// `opml` or `json` (an object a line); where a list is imported, it can be told from the list itself.
+struct ListQuery {
+    /// `opml` or `json` (one object per line); an import detects it if it is not given.
     format: Option<String>,
-    /// Only this collection; where a list is imported, all into this one.
+    /// Only this collection; of an import: all sources go into it.
     collection_id: Option<i64>,
-    /// Of an import: existing entries that first polls store, where the list does not say it of a source: `none` (the
+    /// Of an import: existing entries that first polls store, for sources of which the list does not say it: `none` (the
     /// default), `recent` (up to 10 of the newest within the maximum age) or `all`.
     backfill: Option<String>,
 }
 
-impl Which {
+impl ListQuery {
     fn backfill(&self) -> Result<Backfill, ServiceError> {
         let backfill = self.backfill.as_deref().map(str::parse).transpose();
         let backfill = backfill.map_err(|unknown: UnknownBackfill| {
@@ -49,52 +49,51 @@ impl Which {
     }
 }
 
-/// A list that is somewhere else.
+/// A list to be fetched.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Elsewhere {
-    /// Where it is fetched from.
+struct ListUrl {
     url: String,
 }
 
-/// What became of a list.
+/// Result of an import.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Imported)]
-struct ShownImport {
-    /// Sources that are new.
+struct ImportResponse {
     added: u64,
-    /// Sources that were there already, and stay as they are.
+    /// Sources that already existed and were not changed.
     duplicates: u64,
-    /// Lines that are no source, and were left out.
+    /// Lines that are not a valid source, and were left out.
     bad: u64,
-    /// Collections that were made.
+    /// Collections that were created.
     collections: u64,
     /// Existing entries that first polls store: `none`, `recent` or `all`.
     backfill: &'static str,
     /// First polls are spread over this time.
     first_polls_within_seconds: u64,
-    /// What was not added, and why; the first 10,000.
-    report: Vec<ShownLine>,
+    /// Lines that were not added; the first 10,000.
+    report: Vec<ImportLineResponse>,
 }
 
 /// A line that was not added.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ImportedLine)]
-struct ShownLine {
-    /// From 1 up.
+struct ImportLineResponse {
+    /// From 1.
     line: u64,
     url: Option<String>,
     /// `duplicate` or `bad`.
     outcome: &'static str,
-    /// What is wrong, and what was done.
+    /// Reason, for people.
     message: String,
-    /// The source that is there already.
+    /// The existing source.
     id: Option<i64>,
 }
 
-impl From<Imported> for ShownImport {
+impl From<Imported> for ImportResponse {
     fn from(Imported { added, duplicates, bad, collections, backfill, report }: Imported) -> Self {
-        let line = |Line { line, url, outcome, message, id }| ShownLine { line, url, outcome, message, id };
+        let line =
+            |Line { line, url, outcome, message, id }| ImportLineResponse { line, url, outcome, message, id };
         Self {
             added,
             duplicates,
@@ -109,27 +108,27 @@ impl From<Imported> for ShownImport {
 
 /// Import a list of sources.
 ///
-/// The body is the file, of up to 50 MB; or, as `application/json`, where to fetch it: `{"url": "https://…"}`. What is
-/// good is kept, in batches; what is not is told line by line. Importing again skips what is there. Folders become
-/// collections. First polls are spread over 5 minutes; `backfill` says what they store of what is there already.
-#[utoipa::path(post, path = "/import", tag = "sources", params(Which), request_body(content(
-    (Value = "text/x-opml"), (Value = "application/x-ndjson"), (Elsewhere = "application/json"),
+/// The body is the file, of up to 50 MB; or, as `application/json`, where to fetch it: `{"url": "https://…"}`. Valid
+/// lines are stored in batches, the others are reported one by one. Importing again skips existing sources. Folders become
+/// collections. First polls are spread over 5 minutes; `backfill` says which existing entries they store.
+#[utoipa::path(post, path = "/import", tag = "sources", params(ListQuery), request_body(content(
+    (Value = "text/x-opml"), (Value = "application/x-ndjson"), (ListUrl = "application/json"),
 )), responses(
-    (status = 200, body = ShownImport),
+    (status = 200, body = ImportResponse),
     (status = 404, description = "There is no such collection"),
     (status = 422, description = "It is no list, or cannot be fetched"),
 ))]
 async fn import(
     whoever: As,
     State(web): State<Web>,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
     request: Request,
-) -> Result<Json<ShownImport>, Problem> {
+) -> Result<Json<ImportResponse>, Problem> {
     let kind = request.headers().get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec()).unwrap_or_default();
     let format = which.format()?;
     let (collection_id, backfill) = (which.collection_id, which.backfill()?);
     let imported = if kind.to_ascii_lowercase().starts_with(b"application/json") {
-        let Json(Elsewhere { url }) = Json::from_request(request, &web).await?;
+        let Json(ListUrl { url }) = Json::from_request(request, &web).await?;
         let options = ListOptions { format, collection_id, backfill, ..ListOptions::default() };
         whoever.by().import_from(&url, options).await?
     } else {
@@ -145,19 +144,20 @@ fn not_read(rejection: BytesRejection) -> Problem {
     Problem::new(rejection.status(), "not_read", "The body cannot be read", detail)
 }
 
-/// Export sources as a list that can be imported, here or elsewhere. Credentials are not in it.
-#[utoipa::path(get, path = "/export", tag = "sources", params(Which), responses(
+/// Export sources as a list that can be imported, here or elsewhere. JSON has every field that is not secret, and whether a
+/// source is disabled or was quarantined by a person.
+#[utoipa::path(get, path = "/export", tag = "sources", params(ListQuery), responses(
     (status = 200, description = "The list", content((String = "text/x-opml"), (String = "application/x-ndjson"))),
     (status = 404, description = "There is no such collection"),
     (status = 422, description = "No such format"),
 ))]
-async fn export(whoever: As, Query(which): Query<Which>) -> Result<Response, Problem> {
+async fn export(whoever: As, Query(which): Query<ListQuery>) -> Result<Response, Problem> {
     let format = which.format()?.unwrap_or(Format::Opml);
     let list = whoever.by().export(format, which.collection_id).await?;
     Ok(as_file(format, list))
 }
 
-/// A list as a file.
+/// A list as a download.
 pub(in crate::web) fn as_file(format: Format, list: String) -> Response {
     let (kind, name) = match format {
         Format::Opml => ("text/x-opml; charset=utf-8", "attachment; filename=\"gleaner.opml\""),

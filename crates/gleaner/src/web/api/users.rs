@@ -19,6 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<Web> {
         .routes(routes!(delete))
         .routes(routes!(set_password))
         .routes(routes!(make_link))
+        .routes(routes!(connect_oidc, disconnect_oidc))
 }
 
 /// A user.
@@ -29,6 +30,8 @@ struct Shown {
     name: String,
     is_admin: bool,
     has_password: bool,
+    /// Whether an account at the OpenID Connect provider signs the user in.
+    is_connected: bool,
     #[schema(value_type = String, format = DateTime)]
     created_at: Time,
 }
@@ -41,6 +44,7 @@ impl From<User> for Shown {
             name: user.name,
             is_admin: user.is_admin,
             has_password,
+            is_connected: user.oidc.is_some(),
             created_at: user.created_at,
         }
     }
@@ -62,6 +66,16 @@ struct NewUser {
 struct NewPassword {
     /// At least ten characters.
     password: String,
+    /// To set one's own, where there is one.
+    current_password: Option<String>,
+}
+
+/// An account at the OpenID Connect provider.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct OidcSubject {
+    /// The provider's `sub` of the person.
+    subject: String,
 }
 
 /// What logs somebody in, once.
@@ -102,19 +116,25 @@ async fn delete(whoever: As, Path(name): Path<String>) -> Result<StatusCode, Pro
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Set a password: one's own, or as an admin anybody's.
+/// Set a password: one's own with the current one, or as an admin anybody's.
+///
+/// Ends the user's other sessions, the tokens that these made, login links and known devices.
 #[utoipa::path(put, path = "/users/{name}/password", tag = "users", params(("name" = String, Path)),
     request_body = NewPassword, responses(
     (status = 204, description = "It is set"),
     (status = 404, description = "There is none of that name"),
-    (status = 422, description = "Too short"),
+    (status = 403, description = "Another user's, and the caller is no admin, or a session whose proof is too old"),
+    (status = 422, description = "Too short, or the current one is wrong"),
+    (status = 429, description = "Too many wrong passwords; see Retry-After"),
 ))]
 async fn set_password(
     whoever: As,
     Path(name): Path<String>,
     Json(new): Json<NewPassword>,
 ) -> Result<StatusCode, Problem> {
-    whoever.by().set_password(&name, &Secret::new(new.password)).await?;
+    let NewPassword { password, current_password } = new;
+    let current = current_password.map(Secret::new);
+    whoever.by().set_password(&name, current.as_ref(), &Secret::new(password)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -127,4 +147,31 @@ async fn make_link(whoever: As, Path(name): Path<String>) -> Result<(StatusCode,
     let granted = whoever.by().make_login_code(&name).await?;
     let code = granted.secret.expose().to_owned();
     Ok((StatusCode::CREATED, Json(LoginCode { code, expires_at: granted.expires_at })))
+}
+
+/// Let an account at the OpenID Connect provider sign a user in. For admins.
+#[utoipa::path(put, path = "/users/{name}/oidc", tag = "users", params(("name" = String, Path)),
+    request_body = OidcSubject, responses(
+    (status = 200, body = Shown),
+    (status = 404, description = "There is none of that name"),
+    (status = 409, description = "OpenID Connect is not set up, or the account signs in another user"),
+    (status = 422, description = "Not valid"),
+))]
+async fn connect_oidc(
+    whoever: As,
+    Path(name): Path<String>,
+    Json(account): Json<OidcSubject>,
+) -> Result<Json<Shown>, Problem> {
+    Ok(Json(whoever.by().connect_oidc(&name, &account.subject).await?.into()))
+}
+
+/// Let no account at the OpenID Connect provider sign a user in: oneself, or as an admin anybody.
+#[utoipa::path(delete, path = "/users/{name}/oidc", tag = "users", params(("name" = String, Path)), responses(
+    (status = 204, description = "None does any more"),
+    (status = 404, description = "There is none of that name"),
+    (status = 409, description = "OpenID Connect is not set up"),
+))]
+async fn disconnect_oidc(whoever: As, Path(name): Path<String>) -> Result<StatusCode, Problem> {
+    whoever.by().disconnect_oidc(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -1,121 +1,131 @@
-//! One action on many sources of the list: those that are selected, or all that match its filter.
+//! Bulk actions on sources of the list: those that are selected, or all that match its filter.
 //!
-//! A request does a thousand at most; what is left, and what would take back what was done, goes on in the forms of its
-//! answer. So nothing is kept here between requests, and somebody who goes away stops it.
+//! A request does a thousand at most; what is left, and what undoes what was done, is in the forms of its response. So
+//! nothing is kept here between requests, and closing the page stops it.
 
 use askama::Template;
 use axum::extract::RawQuery;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::plan::{Plan, read_action};
+use super::bulk_plan::BulkPlan;
 use super::sources::{List, name_of, show, start_of};
-use super::words::{count, grouped};
+use super::words::{count, grouped, sentence};
 use super::{Oops, Page, Shell, Visit};
 use crate::service::{BULK, BulkAction, BulkDone, BulkOf, By, ServiceError, StoreError};
+use crate::source_fields::SourceField;
 
-/// How many that failed are named.
+/// Maximum number of failures that are listed.
 const NAMED: usize = 20;
-/// How many of what a filter finds are counted, before something is deleted.
+/// Up to how many sources are counted before something is deleted.
 const COUNTED: u32 = 100_001;
 
-/// What a form asks for.
+/// A bulk form.
 #[derive(Default)]
-struct Order {
+struct BulkForm {
     action: Option<BulkAction>,
     ids: Vec<i64>,
-    /// All that match, after this one.
+    /// All that match, after this id.
     all: Option<i64>,
-    /// What is left of something that was begun, or takes it back.
-    plan: Plan,
-    /// Whether somebody said that they are sure.
-    sure: bool,
-    so_far: SoFar,
+    /// What is left of an action that was begun, or what undoes one.
+    plan: BulkPlan,
+    /// Whether deleting was confirmed.
+    confirmed: bool,
+    progress: BulkProgress,
 }
 
-/// What was done by the requests before, for the same order.
+/// What previous requests did of the same action.
 #[derive(Default)]
-struct SoFar {
+struct BulkProgress {
     done: u64,
+    /// Sources that needed no change.
     same: u64,
     failed: u64,
-    undo: Plan,
-    /// More than a form carries was done, so that it cannot be taken back.
-    lost: bool,
+    undo: BulkPlan,
+    /// More was done than a form can carry, so that there is no undo.
+    no_undo: bool,
 }
 
-impl Order {
+impl BulkForm {
     fn read(body: &str) -> Result<Self, ServiceError> {
-        let mut order = Self::default();
+        let mut form = Self::default();
         let (mut action, mut collection, mut from) = (String::new(), None, 0);
+        let (mut field, mut text) = (None, String::new());
         let plan = |text: &str| {
-            Plan::from_text(text)
+            BulkPlan::from_text(text)
                 .ok_or_else(|| ServiceError::invalid("plan", "the form is garbled; load the page again"))
         };
         for (name, value) in url::form_urlencoded::parse(body.as_bytes()) {
             match &*name {
                 "action" => action = value.into_owned(),
                 "collection" => collection = value.parse::<i64>().ok(),
-                "id" => order.ids.extend(value.parse::<i64>()),
-                "all" => order.all = Some(0),
+                "field" => field = SourceField::bulk().find(|field| field.name == value),
+                "value" => text = value.into_owned(),
+                "id" => form.ids.extend(value.parse::<i64>()),
+                "all" => form.all = Some(0),
                 "from" => from = value.parse().unwrap_or(0),
-                "plan" => order.plan = plan(&value)?,
-                "sure" => order.sure = true,
-                "done" => order.so_far.done = value.parse().unwrap_or(0),
-                "same" => order.so_far.same = value.parse().unwrap_or(0),
-                "failed" => order.so_far.failed = value.parse().unwrap_or(0),
-                "undo" => order.so_far.undo = plan(&value)?,
-                "lost" => order.so_far.lost = true,
+                "plan" => form.plan = plan(&value)?,
+                "sure" => form.confirmed = true,
+                "done" => form.progress.done = value.parse().unwrap_or(0),
+                "same" => form.progress.same = value.parse().unwrap_or(0),
+                "failed" => form.progress.failed = value.parse().unwrap_or(0),
+                "undo" => form.progress.undo = plan(&value)?,
+                "lost" => form.progress.no_undo = true,
                 _ => {}
             }
         }
-        order.all = order.all.map(|_| from);
-        order.action = match (action.as_str(), collection) {
-            ("move", Some(id)) => Some(BulkAction::Move(id)),
+        form.all = form.all.map(|_| from);
+        form.action = match (action.as_str(), collection) {
+            ("edit", _) => {
+                let field = field.ok_or_else(|| ServiceError::invalid("field", "choose the field to set"))?;
+                let value = (field.name.to_owned(), field.parse_text(&text));
+                Some(BulkAction::Edit([value].into_iter().collect()))
+            }
+            ("move", Some(id)) => Some(BulkAction::move_to(id)),
             ("move", None) => {
                 return Err(ServiceError::invalid("collection", "choose the collection to move them to"));
             }
-            (name, _) => read_action(name),
+            (name, _) => BulkAction::from_name(name),
         };
-        Ok(order)
+        Ok(form)
     }
 
-    /// What it is called.
+    /// The action, which messages speak of.
     fn kind(&self) -> Option<BulkAction> {
-        self.action.or_else(|| self.plan.action())
+        self.action.as_ref().or_else(|| self.plan.action()).cloned()
     }
 }
 
-/// A source to which it could not be done.
+/// A source that the action failed for.
 pub(super) struct Failure {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) why: String,
 }
 
-/// What was done, and what can be done about it.
-pub(super) struct Done {
+/// Result of a bulk action, with what can be done next.
+pub(super) struct BulkOutcome {
     pub(super) said: String,
     pub(super) is_wrong: bool,
     pub(super) failures: Vec<Failure>,
-    /// So many more failed.
+    /// How many more failed.
     pub(super) more: Option<String>,
-    /// What takes it back.
+    /// Plan that undoes it.
     pub(super) undo: Option<String>,
-    /// What goes on with it: the fields of a form.
+    /// Fields of the form that continues it.
     pub(super) rest: Option<Vec<(&'static str, String)>>,
 }
 
-impl Done {
+impl BulkOutcome {
     fn wrong(said: impl Into<String>) -> Self {
         Self { said: said.into(), is_wrong: true, failures: Vec::new(), more: None, undo: None, rest: None }
     }
 }
 
-/// Asks whether somebody is sure.
+/// Asks to confirm that sources are deleted.
 #[derive(Template)]
-#[template(path = "sources_sure.html")]
-struct Sure {
+#[template(path = "sources_confirm.html")]
+struct ConfirmPage {
     shell: Shell,
     title: String,
     lost: String,
@@ -126,59 +136,58 @@ struct Sure {
     back: String,
 }
 
-/// Where somebody ends up who loads the page again.
+/// Target of a reload: the list.
 pub(super) async fn back(visit: Visit, RawQuery(query): RawQuery) -> Result<Redirect, Oops> {
     Ok(Redirect::to(&List::of(&visit, query.as_deref())?.link()))
 }
 
-/// Does what the form says.
+/// Performs the action of the form.
 pub(super) async fn act(visit: Visit, RawQuery(query): RawQuery, body: String) -> Result<Response, Oops> {
     let list = List::of(&visit, query.as_deref())?;
-    let order = match Order::read(&body) {
-        Ok(order) => order,
-        Err(error @ ServiceError::Invalid(_)) => return complain(&visit, list, error.to_string()).await,
+    let form = match BulkForm::read(&body) {
+        Ok(form) => form,
+        Err(error @ ServiceError::Invalid(_)) => return refuse(&visit, list, error.to_string()).await,
         Err(error) => return Err(error.into()),
     };
-    if order.ids.is_empty() && order.all.is_none() && order.plan.is_empty() {
-        return complain(&visit, list, "Nothing was selected: tick the sources first.").await;
+    if form.ids.is_empty() && form.all.is_none() && form.plan.is_empty() {
+        return refuse(&visit, list, "Nothing was selected: tick the sources first.").await;
     }
-    if order.ids.len() > BULK as usize {
-        return complain(
-            &visit,
-            list,
-            format!("Select {} at most, or all that match.", grouped(BULK.into())),
-        )
-        .await;
+    if form.ids.len() > BULK as usize {
+        return refuse(&visit, list, format!("Select {} at most, or all that match.", grouped(BULK.into())))
+            .await;
     }
-    match order.kind() {
-        None => complain(&visit, list, "Say what is to be done: use one of the buttons.").await,
-        Some(BulkAction::Delete) if !order.sure => Ok(ask(&visit, &list, &order).await?.into_response()),
-        Some(kind) => {
-            let done = carry_out(visit.by(), &list, order, kind).await?;
-            Ok(show(&visit, list, Some(done)).await?.into_response())
+    match form.kind() {
+        None => refuse(&visit, list, "Say what is to be done: use one of the buttons.").await,
+        Some(BulkAction::Delete) if !form.confirmed => {
+            Ok(confirm(&visit, &list, &form).await?.into_response())
         }
+        Some(kind) => match perform(visit.by(), &list, form, kind).await {
+            Ok(done) => Ok(show(&visit, list, Some(done)).await?.into_response()),
+            Err(error @ ServiceError::Invalid(_)) => refuse(&visit, list, sentence(&error.to_string())).await,
+            Err(error) => Err(error.into()),
+        },
     }
 }
 
-async fn complain(visit: &Visit, list: List, why: impl Into<String>) -> Result<Response, Oops> {
-    let page = show(visit, list, Some(Done::wrong(why))).await?;
+async fn refuse(visit: &Visit, list: List, why: impl Into<String>) -> Result<Response, Oops> {
+    let page = show(visit, list, Some(BulkOutcome::wrong(why))).await?;
     Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
 }
 
-/// What would be lost.
-async fn ask(visit: &Visit, list: &List, order: &Order) -> Result<Page<Sure>, Oops> {
+/// The page that says what would be lost.
+async fn confirm(visit: &Visit, list: &List, form: &BulkForm) -> Result<Page<ConfirmPage>, Oops> {
     let by = visit.by();
     let mut fields = vec![("action", "delete".to_owned()), ("sure", "1".to_owned())];
-    let (found, posts, ids) = match order.all {
+    let (found, posts, ids) = match form.all {
         Some(_) => {
             fields.push(("all", "1".to_owned()));
             let found = by.count_sources(&list.filter, COUNTED).await?;
-            let first = by.list(&list.filter, None, NAMED as u32).await?;
-            (found, None, first.into_iter().map(|source| source.id).collect())
+            let first = by.sources(&list.filter, None, NAMED as u32).await?;
+            (found, None, first.iter().map(|source| source.id).collect())
         }
         None => {
-            fields.extend(order.ids.iter().map(|id| ("id", id.to_string())));
-            (order.ids.len() as u64, Some(by.count_posts(&order.ids).await?), order.ids.clone())
+            fields.extend(form.ids.iter().map(|id| ("id", id.to_string())));
+            (form.ids.len() as u64, Some(by.count_posts(&form.ids).await?), form.ids.clone())
         }
     };
     let what = match found {
@@ -188,7 +197,7 @@ async fn ask(visit: &Visit, list: &List, order: &Order) -> Result<Page<Sure>, Oo
     let posts = posts.map_or_else(|| "all their posts".to_owned(), |posts| count(posts, "post"));
     let names = names(by, ids.iter().copied().take(NAMED)).await?;
     let more = found.saturating_sub(names.len() as u64);
-    Ok(Page(Sure {
+    Ok(Page(ConfirmPage {
         shell: visit.shell("sources"),
         title: format!("Delete {what}?"),
         lost: format!(
@@ -210,19 +219,24 @@ async fn names(by: By<'_>, ids: impl Iterator<Item = i64>) -> Result<Vec<(i64, S
     Ok(ids.iter().map(|id| (*id, name(id).unwrap_or_else(|| format!("source {id}")))).collect())
 }
 
-/// Does the next thousand.
-async fn carry_out(by: By<'_>, list: &List, order: Order, kind: BulkAction) -> Result<Done, ServiceError> {
-    let Order { action, ids, all, mut plan, mut so_far, .. } = order;
-    if let (Some(action), None, true) = (action, all, plan.is_empty()) {
-        plan = Plan::of(action, ids);
+/// Performs the action on the next thousand.
+async fn perform(
+    by: By<'_>,
+    list: &List,
+    form: BulkForm,
+    kind: BulkAction,
+) -> Result<BulkOutcome, ServiceError> {
+    let BulkForm { action, ids, all, mut plan, mut progress, .. } = form;
+    if let (Some(action), None, true) = (&action, all, plan.is_empty()) {
+        plan = BulkPlan::of(action.clone(), ids);
     }
     let (done, rest) = match (all, action) {
         (Some(from), Some(action)) => {
             let of = BulkOf::Filter(Box::new(list.filter.clone()), Some(from));
-            let done = by.bulk(&of, action).await?;
+            let done = by.bulk(&of, &action).await?;
             let rest = done.next.map(|next| {
                 let mut fields = vec![("all", "1".to_owned()), ("from", next.to_string())];
-                fields.extend(action_fields(action));
+                fields.extend(action_fields(&action));
                 fields
             });
             (done, rest)
@@ -232,43 +246,52 @@ async fn carry_out(by: By<'_>, list: &List, order: Order, kind: BulkAction) -> R
             while let Some((action, ids)) =
                 plan.take(BULK as usize - each.len()).filter(|(_, ids)| !ids.is_empty())
             {
-                each.extend(by.bulk(&BulkOf::Ids(ids), action).await?.each);
+                each.extend(by.bulk(&BulkOf::Ids(ids), &action).await?.each);
             }
-            let left = Some(&plan).filter(|plan| !plan.is_empty()).and_then(Plan::to_text);
+            let left = Some(&plan).filter(|plan| !plan.is_empty()).and_then(BulkPlan::to_text);
             (BulkDone { each, next: None }, left.map(|left| vec![("plan", left)]))
         }
     };
-    let failed = so_far.add(kind, done);
+    let failed = progress.add(&kind, done);
     let failures = named(by, &failed).await?;
-    let more = so_far.failed.saturating_sub(failures.len() as u64);
-    let undo = Some(&so_far.undo).filter(|undo| !undo.is_empty() && !so_far.lost).and_then(Plan::to_text);
-    let target = target(by, kind).await?;
-    Ok(Done {
-        said: so_far.in_words(kind, &target, rest.is_some()),
-        is_wrong: so_far.failed > 0,
+    let more = progress.failed.saturating_sub(failures.len() as u64);
+    let undo =
+        Some(&progress.undo).filter(|undo| !undo.is_empty() && !progress.no_undo).and_then(BulkPlan::to_text);
+    let target = target(by, &kind).await?;
+    Ok(BulkOutcome {
+        said: progress.message(&kind, &target, rest.is_some()),
+        is_wrong: progress.failed > 0,
         more: (more > 0).then(|| format!("and {} more", grouped(more))),
         failures,
-        rest: rest.map(|rest| so_far.carried(rest, undo.as_deref(), kind == BulkAction::Delete)),
+        rest: rest.map(|rest| progress.carried(rest, undo.as_deref(), kind == BulkAction::Delete)),
         undo,
     })
 }
 
-/// The fields that name an action.
-fn action_fields(action: BulkAction) -> Vec<(&'static str, String)> {
-    let name = match action {
-        BulkAction::Enable => "enable",
-        BulkAction::Disable => "disable",
-        BulkAction::Reinstate => "reinstate",
-        BulkAction::Poll => "poll",
-        BulkAction::Delete => "delete",
-        BulkAction::Move(id) => return vec![("action", "move".to_owned()), ("collection", id.to_string())],
-    };
-    vec![("action", name.to_owned())]
+/// Form fields of an action. A form sets one field; an undo, which may set several, is a plan.
+fn action_fields(action: &BulkAction) -> Vec<(&'static str, String)> {
+    let mut fields = vec![("action", action.name().to_owned())];
+    if let BulkAction::Edit(values) = action {
+        for (name, value) in values {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = if value.is_null() { String::new() } else { text };
+            fields.extend([("field", name.clone()), ("value", text)]);
+        }
+    }
+    fields
 }
 
-/// Where something is moved to, in words.
-async fn target(by: By<'_>, kind: BulkAction) -> Result<String, ServiceError> {
-    let BulkAction::Move(id) = kind else { return Ok(String::new()) };
+/// The collection that an action moves sources to, if it does nothing else.
+fn moved_to(action: &BulkAction) -> Option<i64> {
+    match action {
+        BulkAction::Edit(fields) if fields.len() == 1 => fields.get("collection_id")?.as_i64(),
+        _ => None,
+    }
+}
+
+/// Where sources are moved to, for a message.
+async fn target(by: By<'_>, action: &BulkAction) -> Result<String, ServiceError> {
+    let Some(id) = moved_to(action) else { return Ok(String::new()) };
     let collections = by.collections().await?;
     let name = collections.into_iter().find(|one| one.id == id).map(|one| one.name);
     Ok(name.map(|name| format!(" to {}", start_of(&name, 80))).unwrap_or_default())
@@ -280,38 +303,39 @@ async fn named(by: By<'_>, failed: &[(i64, String)]) -> Result<Vec<Failure>, Ser
     Ok(each.map(|((id, name), (_, why))| Failure { id, name, why: start_of(why, 300) }).collect())
 }
 
-impl SoFar {
-    /// Adds what was done now; those that failed.
-    fn add(&mut self, kind: BulkAction, done: BulkDone) -> Vec<(i64, String)> {
+impl BulkProgress {
+    /// Adds what was done now; returns the failures.
+    fn add(&mut self, kind: &BulkAction, done: BulkDone) -> Vec<(i64, String)> {
         let mut failed = Vec::new();
-        let takes_back = !matches!(kind, BulkAction::Poll | BulkAction::Delete);
+        let can_undo = !matches!(kind, BulkAction::Poll | BulkAction::Delete);
         for (id, result) in done.each {
             match result {
                 Ok(Some(back)) => {
                     self.done += 1;
                     self.undo.push(back, id);
                 }
-                Ok(None) if takes_back => self.same += 1,
+                Ok(None) if can_undo => self.same += 1,
                 Ok(None) => self.done += 1,
-                Err(error) => failed.push((id, in_words(&error))),
+                Err(error) => failed.push((id, reason(&error))),
             }
         }
         self.failed += failed.len() as u64;
-        self.lost |= self.undo.to_text().is_none();
-        if self.lost {
-            self.undo = Plan::default();
+        self.no_undo |= self.undo.to_text().is_none();
+        if self.no_undo {
+            self.undo = BulkPlan::default();
         }
         failed
     }
 
-    /// What was done, as a sentence.
-    fn in_words(&self, kind: BulkAction, target: &str, goes_on: bool) -> String {
+    /// What was done, for people.
+    fn message(&self, kind: &BulkAction, target: &str, goes_on: bool) -> String {
         let (did, so) = match kind {
             BulkAction::Enable => ("Enabled", "enabled already"),
             BulkAction::Disable => ("Disabled", "disabled already"),
             BulkAction::Reinstate => ("Enabled again, as before:", "enabled already"),
             BulkAction::Poll => ("To be polled as soon as their hosts are free:", ""),
-            BulkAction::Move(_) => ("Moved", "there already"),
+            action if moved_to(action).is_some() => ("Moved", "there already"),
+            BulkAction::Edit(_) => ("Changed", "set so already"),
             BulkAction::Delete => ("Deleted", ""),
         };
         let mut said = format!("{did} {}{target}", count(self.done, "source"));
@@ -326,24 +350,24 @@ impl SoFar {
         said
     }
 
-    /// The fields of the form that goes on.
+    /// Fields of the form that continues.
     fn carried(
         &self,
         mut fields: Vec<(&'static str, String)>,
         undo: Option<&str>,
-        sure: bool,
+        confirmed: bool,
     ) -> Vec<(&'static str, String)> {
         let numbers = [("done", self.done), ("same", self.same), ("failed", self.failed)];
         fields.extend(numbers.map(|(name, number)| (name, number.to_string())));
         fields.extend(undo.map(|undo| ("undo", undo.to_owned())));
-        fields.extend(self.lost.then(|| ("lost", "1".to_owned())));
-        fields.extend(sure.then(|| ("sure", "1".to_owned())));
+        fields.extend(self.no_undo.then(|| ("lost", "1".to_owned())));
+        fields.extend(confirmed.then(|| ("sure", "1".to_owned())));
         fields
     }
 }
 
-/// Why it failed, for somebody who sees the page and not the API.
-fn in_words(error: &ServiceError) -> String {
+/// Why it failed, for a person who uses the page and not the API.
+fn reason(error: &ServiceError) -> String {
     match error {
         ServiceError::Conflict { code: "source_disabled", .. } => {
             "it is disabled; enable it first".to_owned()

@@ -10,7 +10,7 @@ use axum::routing::get;
 
 use gleaner_core::backfill::UnknownBackfill;
 
-use super::given::{Given, Named, sentence};
+use super::form_input::{FormInput, PathParam, sentence};
 use super::words::{count, grouped};
 use super::{Oops, Page, Shell, Visit};
 use crate::service::{
@@ -35,14 +35,14 @@ pub(super) fn routes() -> Router<Web> {
 struct ImportPage {
     shell: Shell,
     collections: Vec<Collection>,
-    given: Given,
+    given: FormInput,
 }
 
 async fn page(visit: Visit) -> Result<Response, Oops> {
-    form(&visit, Given::default()).await
+    form(&visit, FormInput::default()).await
 }
 
-async fn form(visit: &Visit, given: Given) -> Result<Response, Oops> {
+async fn form(visit: &Visit, given: FormInput) -> Result<Response, Oops> {
     let collections = visit.by().collections().await?;
     let status = given.status();
     Ok((status, Page(ImportPage { shell: visit.shell("import"), collections, given })).into_response())
@@ -52,7 +52,7 @@ async fn form(visit: &Visit, given: Given) -> Result<Response, Oops> {
 async fn begin(visit: Visit, State(web): State<Web>, request: Request) -> Result<Response, Oops> {
     let kind = request.headers().get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec()).unwrap_or_default();
     if kind.starts_with(b"application/x-www-form-urlencoded") {
-        let given = Given::from_request(request, &web).await?;
+        let given = FormInput::from_request(request, &web).await?;
         return begin_form(&visit, given).await;
     }
     let query = request.uri().query().unwrap_or_default().to_owned();
@@ -79,7 +79,7 @@ fn backfill(name: Option<&str>) -> Result<Backfill, ServiceError> {
     name.parse().map_err(|unknown: UnknownBackfill| ServiceError::invalid("backfill", unknown.to_string()))
 }
 
-async fn begin_form(visit: &Visit, mut given: Given) -> Result<Response, Oops> {
+async fn begin_form(visit: &Visit, mut given: FormInput) -> Result<Response, Oops> {
     let options = ListOptions {
         collection_id: given.some("collection").and_then(|id| id.parse().ok()),
         backfill: backfill(given.some("backfill"))?,
@@ -143,7 +143,7 @@ impl JobPage {
     }
 }
 
-async fn job(visit: Visit, Named(id): Named<String>) -> Result<Page<JobPage>, Oops> {
+async fn job(visit: Visit, PathParam(id): PathParam<String>) -> Result<Page<JobPage>, Oops> {
     let mut job = visit.web.service.import_job(&visit.actor, &id).map_err(forgotten)?;
     let ended = job.ended.take().map(|ended| match ended {
         Ok(imported) => Ended::Well(told(imported)),
@@ -199,7 +199,7 @@ fn told(imported: Imported) -> Report {
 }
 
 /// All that was told of an import's lines, as a table for other programs.
-async fn report(visit: Visit, Named(id): Named<String>) -> Result<Response, Oops> {
+async fn report(visit: Visit, PathParam(id): PathParam<String>) -> Result<Response, Oops> {
     let job = visit.web.service.import_job(&visit.actor, &id).map_err(forgotten)?;
     let Some(Ok(imported)) = job.ended else { return Err(Oops::missing(&format!("/import/{id}/report"))) };
     let cell = |text: &str| text.replace(['\t', '\n', '\r'], " ");

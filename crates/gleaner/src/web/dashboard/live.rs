@@ -10,20 +10,19 @@ use futures_util::stream;
 use serde_json::json;
 
 use super::{Oops, Visit};
-use crate::service::{Actor, StreamPlace};
+use crate::service::StreamPlace;
 use crate::web::Web;
 
 /// How often it looks whether something changed: pages are not renewed more often.
 const LOOK: Duration = Duration::from_secs(2);
-/// After so many looks it says at least that it is there, and makes sure that its reader may still read.
+/// After so many looks it says at least that it is there.
 const LOOKS: u32 = 5;
 
 struct Follower {
     web: Web,
-    actor: Actor,
     pulse: u64,
     begun: bool,
-    _place: StreamPlace,
+    place: StreamPlace,
 }
 
 impl Follower {
@@ -37,6 +36,7 @@ impl Follower {
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
                 () = self.web.service.stopping() => return None,
+                () = self.place.ended() => return None,
             }
             let pulse = self.web.service.pulse();
             if pulse != self.pulse {
@@ -44,8 +44,7 @@ impl Follower {
                 return Some(self.word("changed"));
             }
         }
-        let let_in = self.web.service.still_let_in(&self.actor).await.unwrap_or(true);
-        let_in.then(|| self.word("tick"))
+        Some(self.word("tick"))
     }
 
     /// Every word tells the time, by which pages count down.
@@ -56,8 +55,9 @@ impl Follower {
 
 /// Follows what changes.
 pub(super) async fn follow(visit: Visit) -> Result<Response, Oops> {
-    let (place, pulse) = (visit.web.service.stream_place()?, visit.web.service.pulse());
-    let follower = Follower { web: visit.web, actor: visit.actor, pulse, begun: false, _place: place };
+    let place = visit.web.service.stream_place(&visit.actor).await?;
+    let pulse = visit.web.service.pulse();
+    let follower = Follower { web: visit.web, pulse, begun: false, place };
     let events = stream::unfold(follower, |mut follower| async {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))

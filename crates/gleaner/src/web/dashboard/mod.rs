@@ -8,16 +8,19 @@ mod add;
 mod api_page;
 mod assets;
 mod bulk;
+mod bulk_plan;
 mod edit;
+mod entry;
 mod form;
-mod given;
+mod form_input;
 mod hosts;
 mod import;
 mod live;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod oops;
 mod overview;
 mod paging;
-mod plan;
 mod policies;
 mod posts;
 mod session;
@@ -25,6 +28,7 @@ mod settings;
 mod shell;
 mod source;
 mod sources;
+mod step_up;
 mod timeline;
 mod webhooks;
 mod words;
@@ -39,6 +43,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 
 pub(super) use oops::Oops;
+pub(super) use session::of_our_own;
 use shell::{Page, Shell, Visit};
 
 use super::Web;
@@ -49,7 +54,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// All pages.
 pub(super) fn routes(web: &Web) -> Router<Web> {
-    Router::new()
+    let routes = Router::new()
         .route("/", get(overview::page))
         .route("/live", get(live::follow))
         .route("/sources", get(sources::page))
@@ -72,8 +77,10 @@ pub(super) fn routes(web: &Web) -> Router<Web> {
         .merge(api_page::routes())
         .layer(middleware::from_fn_with_state(web.clone(), session::let_in))
         .route("/login", get(session::page).post(session::log_in))
-        .route("/assets/{file}", get(assets::file))
-        .layer(middleware::map_response(guarded))
+        .route("/assets/{file}", get(assets::file));
+    #[cfg(feature = "oidc")]
+    let routes = routes.merge(oidc::routes());
+    routes.layer(middleware::map_response(guarded))
 }
 
 /// What keeps a page from being made to do something else.

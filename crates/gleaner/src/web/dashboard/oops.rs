@@ -5,9 +5,11 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
 
-use super::assets;
+use super::step_up::StepUpRequired;
+use super::{assets, words};
 use crate::service::ServiceError;
 use crate::web::Problem;
+use crate::web::problem::STEP_UP_REQUIRED;
 
 /// A problem, for people.
 pub(crate) struct Oops(Box<Problem>);
@@ -41,7 +43,11 @@ impl Oops {
 
 impl From<ServiceError> for Oops {
     fn from(error: ServiceError) -> Self {
-        Problem::from(error).into()
+        // People confirm on a page, and log in nowhere.
+        let detail = matches!(error, ServiceError::StepUpRequired(_)).then(|| error.to_string());
+        let mut problem = Problem::from(error);
+        problem.detail = detail.unwrap_or(problem.detail);
+        problem.into()
     }
 }
 
@@ -55,10 +61,15 @@ impl IntoResponse for Oops {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let retry_after = self.0.retry_after();
+        let step_up =
+            (self.0.code == STEP_UP_REQUIRED).then(|| StepUpRequired(words::sentence(&self.0.detail)));
         let page = Shown { problem: *self.0 }.render().unwrap_or_default();
         let mut response = (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
         if let Some(seconds) = retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        if let Some(required) = step_up {
+            response.extensions_mut().insert(required);
         }
         response
     }

@@ -7,7 +7,7 @@ use gleaner_core::health::Status;
 use gleaner_core::outcome::{ErrorKind, Level};
 use gleaner_core::policy::{Aside, Gap, Policy, Then};
 
-use super::given::sentence;
+use super::form_input::sentence;
 use super::words::{count, grouped};
 use super::{Oops, Page, Shell, Visit};
 use crate::config::Config;

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use gleaner_core::time::Time;
 
-use super::given::Named;
+use super::form_input::PathParam;
 use super::{Oops, POLICY, Page, Shell, Visit, words};
 use crate::service::{Collection, Post, PostFilter, Reading, SafeHtml, Shown, dated};
 use crate::web::Web;
@@ -188,7 +188,11 @@ impl PostPage {
     }
 }
 
-async fn read(visit: Visit, Named(id): Named<i64>, RawQuery(query): RawQuery) -> Result<Response, Oops> {
+async fn read(
+    visit: Visit,
+    PathParam(id): PathParam<i64>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Oops> {
     let query = query.unwrap_or_default();
     let images =
         url::form_urlencoded::parse(query.as_bytes()).any(|(name, value)| name == "images" && value == "1");

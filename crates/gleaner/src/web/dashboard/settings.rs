@@ -20,7 +20,11 @@ use crate::service::Token;
 use crate::web::Web;
 
 pub(super) fn routes() -> Router<Web> {
-    Router::new()
+    let routes = Router::new();
+    #[cfg(feature = "oidc")]
+    let routes = routes.route("/settings/oidc/connect", post(super::oidc::connect));
+    routes
+        .route("/settings/oidc/disconnect", post(account::disconnect_oidc))
         .route("/settings", get(account::page).post(account::set_password))
         .route("/settings/sessions", post(account::log_out))
         .route("/settings/tokens", get(tokens::page).post(tokens::make))

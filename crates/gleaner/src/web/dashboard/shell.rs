@@ -33,6 +33,10 @@ pub(super) struct LetIn {
 }
 
 impl Visit {
+    pub(super) fn of(web: &Web, LetIn { actor, form_token, said }: LetIn) -> Self {
+        Self { web: web.clone(), actor, form_token, said }
+    }
+
     /// The use cases, as whoever looks.
     pub(super) fn by(&self) -> By<'_> {
         self.web.service.by(&self.actor)
@@ -41,7 +45,7 @@ impl Visit {
     /// The frame of a page; `here` is its place in the menu.
     pub(super) fn shell(&self, here: &'static str) -> Shell {
         let hour = Span::from_hours(1);
-        let real = self.web.service.real(hour).as_millis().max(1);
+        let real = self.web.service.real_duration(hour).as_millis().max(1);
         Shell {
             user: self.actor.name.clone(),
             is_admin: self.actor.is_admin,
@@ -60,12 +64,7 @@ impl FromRequestParts<Web> for Visit {
 
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Self, Oops> {
         match parts.extensions.get::<LetIn>() {
-            Some(LetIn { actor, form_token, said }) => Ok(Self {
-                web: web.clone(),
-                actor: actor.clone(),
-                form_token: form_token.clone(),
-                said: said.clone(),
-            }),
+            Some(let_in) => Ok(Self::of(web, let_in.clone())),
             // A page outside the door that asks who it is: a mistake of ours, and closed.
             None => Err(ServiceError::Unauthenticated("log in first".to_owned()).into()),
         }

@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::extract::{Form, Path, Query};
 use axum::response::Response;
-use gleaner_core::backfill::Backfill;
 use gleaner_core::follow::PageState;
 use gleaner_core::redirect::Redirect;
 use gleaner_core::schedule::Hints;
@@ -11,6 +10,7 @@ use gleaner_core::source::Interval;
 use gleaner_core::time::Span;
 use serde::Deserialize;
 
+use super::form::FormValues;
 use super::timeline::{BASE, Shape, Timeline};
 use super::words;
 use super::{Oops, Page, Shell, Visit, session};
@@ -106,15 +106,14 @@ impl SourcePage {
         hints(&self.source.memory.hints)
     }
 
-    fn options(&self) -> Vec<&'static str> {
-        let settings = &self.source.settings;
-        let all = [
-            (settings.full_content, "reads each new entry's own page"),
-            (settings.backfill == Backfill::All, "its first poll stores all existing entries"),
-            (settings.backfill == Backfill::Recent, "its first poll stores up to 10 recent entries"),
-            (settings.ignore_robots, "does not ask robots.txt"),
-        ];
-        all.into_iter().filter(|(set, _)| *set).map(|(_, what)| what).collect()
+    /// Fields that are set and have no line of their own on the page.
+    fn other_fields(&self) -> Vec<(&'static str, String)> {
+        const SHOWN: [&str; 6] = ["url", "kind", "name", "collection_id", "poll_interval_minutes", "policy"];
+        let (values, defaults) = (FormValues::of_source(&self.source), FormValues::defaults());
+        let other = values
+            .differing(&defaults)
+            .filter(|field| !SHOWN.contains(&field.name) && field.name != "enabled");
+        other.map(|field| (field.label, values.get(field.name).to_owned())).collect()
     }
 }
 

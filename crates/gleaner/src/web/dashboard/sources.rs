@@ -8,11 +8,12 @@ use gleaner_core::source::Kind;
 use gleaner_core::suspect::Suspected;
 use gleaner_core::time::Time;
 
-use super::bulk::Done;
+use super::bulk::BulkOutcome;
 use super::paging::{self, Asked, Head, Pager, ROWS};
 use super::words::{self, count, grouped};
 use super::{Oops, Page, Shell, Visit};
 use crate::service::{Collection, PagePosition, ServiceError, SortOrder, Source, SourceFilter, SourceOrder};
+use crate::source_fields::{SourceField, Takes};
 
 const ORDERS: [(&str, SourceOrder); 5] = [
     ("added", SourceOrder::Added),
@@ -200,7 +201,7 @@ struct Choice {
 pub(super) struct SourcesPage {
     shell: Shell,
     list: List,
-    done: Option<Done>,
+    done: Option<BulkOutcome>,
     counted: Option<u64>,
     chips: Vec<Chip>,
     statuses: Vec<Choice>,
@@ -219,6 +220,11 @@ struct Heads {
 }
 
 impl SourcesPage {
+    /// Fields that can be set of many sources; the collection has a button of its own.
+    fn bulk_fields(&self) -> impl Iterator<Item = &'static SourceField> {
+        SourceField::bulk().filter(|field| !matches!(field.takes, Takes::Collection))
+    }
+
     fn title(&self) -> String {
         let only = SourceFilter { status: self.list.filter.status, ..SourceFilter::default() };
         match (self.counted, self.list.filter.status) {
@@ -275,7 +281,11 @@ pub(super) async fn page(visit: Visit, RawQuery(query): RawQuery) -> Result<Page
 }
 
 /// The list, after something was done to it.
-pub(super) async fn show(visit: &Visit, list: List, done: Option<Done>) -> Result<Page<SourcesPage>, Oops> {
+pub(super) async fn show(
+    visit: &Visit,
+    list: List,
+    done: Option<BulkOutcome>,
+) -> Result<Page<SourcesPage>, Oops> {
     let by = visit.by();
     let (counts, suspects) = (by.status_counts().await?, by.suspects().await?);
     let collections = by.collections().await?;

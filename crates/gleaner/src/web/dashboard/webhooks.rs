@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use gleaner_core::time::Time;
 
-use super::given::{Given, Named};
+use super::form_input::{FormInput, PathParam};
 use super::session::go;
 use super::settings::Parts;
 use super::{Oops, Page, Shell, Visit, words};
@@ -58,7 +58,7 @@ struct ListPage {
     shell: Shell,
     parts: Parts,
     rows: Vec<Row>,
-    given: Given,
+    given: FormInput,
 }
 
 struct Row {
@@ -70,10 +70,10 @@ struct Row {
 }
 
 async fn list(visit: Visit) -> Result<Response, Oops> {
-    show_list(&visit, Given::default()).await
+    show_list(&visit, FormInput::default()).await
 }
 
-async fn show_list(visit: &Visit, given: Given) -> Result<Response, Oops> {
+async fn show_list(visit: &Visit, given: FormInput) -> Result<Response, Oops> {
     let row = |webhook: Webhook| Row {
         id: webhook.id,
         url: words::short(&webhook.url),
@@ -88,12 +88,12 @@ async fn show_list(visit: &Visit, given: Given) -> Result<Response, Oops> {
 }
 
 /// The types of events that a form names, one after the other.
-fn named(given: &Given) -> Vec<String> {
+fn named(given: &FormInput) -> Vec<String> {
     let names = given.get("events").split(|char: char| char == ',' || char.is_whitespace());
     names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-async fn make(visit: Visit, given: Given) -> Result<Response, Oops> {
+async fn make(visit: Visit, given: FormInput) -> Result<Response, Oops> {
     let new = NewWebhook {
         name: given.some("name").map(str::to_owned),
         url: given.get("url").trim().to_owned(),
@@ -125,7 +125,7 @@ struct OnePage {
     made: Option<String>,
     /// What became of a test.
     tested: Option<Logged>,
-    given: Given,
+    given: FormInput,
 }
 
 impl OnePage {
@@ -184,10 +184,14 @@ struct Seen {
     made: Option<String>,
     tested: Option<Logged>,
     /// The form, where it was refused.
-    given: Option<Given>,
+    given: Option<FormInput>,
 }
 
-async fn one(visit: Visit, Named(id): Named<i64>, RawQuery(query): RawQuery) -> Result<Response, Oops> {
+async fn one(
+    visit: Visit,
+    PathParam(id): PathParam<i64>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Oops> {
     let query = query.unwrap_or_default();
     let mut pairs = url::form_urlencoded::parse(query.as_bytes());
     let before = pairs.find(|(name, _)| name == "before").and_then(|(_, id)| id.parse().ok());
@@ -221,12 +225,12 @@ async fn show(visit: &Visit, id: i64, before: Option<i64>, seen: Seen) -> Result
 }
 
 /// The form, filled in with what there is.
-fn as_is(webhook: &Webhook) -> Given {
+fn as_is(webhook: &Webhook) -> FormInput {
     let events = webhook.events.replace(',', ", ");
-    Given::of([("name", webhook.name.clone()), ("url", webhook.url.clone()), ("events", events)])
+    FormInput::of([("name", webhook.name.clone()), ("url", webhook.url.clone()), ("events", events)])
 }
 
-async fn edit(visit: Visit, Named(id): Named<i64>, given: Given) -> Result<Response, Oops> {
+async fn edit(visit: Visit, PathParam(id): PathParam<i64>, given: FormInput) -> Result<Response, Oops> {
     let edit = WebhookEdit {
         name: given.some("name").map(str::to_owned),
         url: Some(given.get("url").trim().to_owned()),
@@ -244,11 +248,11 @@ async fn edit(visit: Visit, Named(id): Named<i64>, given: Given) -> Result<Respo
     }
 }
 
-async fn enable(visit: Visit, Named(id): Named<i64>) -> Result<Response, Oops> {
+async fn enable(visit: Visit, PathParam(id): PathParam<i64>) -> Result<Response, Oops> {
     set_enabled(&visit, id, true, "is enabled, and hears of what happens from now on").await
 }
 
-async fn disable(visit: Visit, Named(id): Named<i64>) -> Result<Response, Oops> {
+async fn disable(visit: Visit, PathParam(id): PathParam<i64>) -> Result<Response, Oops> {
     set_enabled(&visit, id, false, "is disabled, and hears of nothing").await
 }
 
@@ -258,19 +262,19 @@ async fn set_enabled(visit: &Visit, id: i64, enabled: bool, said: &str) -> Resul
     Ok(go(&visit.web, &format!("{HOME}/{id}"), &format!("The webhook {} {said}.", webhook.name)))
 }
 
-async fn test(visit: Visit, Named(id): Named<i64>) -> Result<Response, Oops> {
+async fn test(visit: Visit, PathParam(id): PathParam<i64>) -> Result<Response, Oops> {
     let tested = Some(visit.by().test_webhook(id).await?.into());
     show(&visit, id, None, Seen { tested, ..Seen::default() }).await
 }
 
-async fn retry(visit: Visit, Named(id): Named<i64>) -> Result<Response, Oops> {
+async fn retry(visit: Visit, PathParam(id): PathParam<i64>) -> Result<Response, Oops> {
     match visit.by().retry_webhook(id).await {
         Ok(()) => Ok(go(&visit.web, &format!("{HOME}/{id}"), "It is tried again now; the log will tell.")),
         Err(error) => refused(&visit, id, error).await,
     }
 }
 
-async fn replay(visit: Visit, Named((id, delivery)): Named<(i64, i64)>) -> Result<Response, Oops> {
+async fn replay(visit: Visit, PathParam((id, delivery)): PathParam<(i64, i64)>) -> Result<Response, Oops> {
     match visit.by().replay_delivery(id, delivery).await {
         Ok(row) => {
             let said = format!("{} is sent again now; the log will tell.", row.kind);
@@ -287,7 +291,7 @@ async fn refused(visit: &Visit, id: i64, error: ServiceError) -> Result<Response
     show(visit, id, None, Seen { given, ..Seen::default() }).await
 }
 
-async fn delete(visit: Visit, Named(id): Named<i64>) -> Result<Response, Oops> {
+async fn delete(visit: Visit, PathParam(id): PathParam<i64>) -> Result<Response, Oops> {
     let name = visit.by().webhook(id).await?.name;
     visit.by().delete_webhook(id).await?;
     Ok(go(&visit.web, HOME, &format!("The webhook {name} is gone, with its log.")))

@@ -1,6 +1,8 @@
 //! Settings: what lets in, and what belongs to whom.
 
+use gleaner::config::secret::Secret;
 use gleaner::service::TokenKind;
+use gleaner_core::time::Span;
 use reqwest::Method;
 
 use super::{Visitor, on_both};
@@ -9,6 +11,9 @@ use crate::support::Database;
 on_both!(
     a_password_is_set_and_lets_in,
     other_sessions_are_ended,
+    a_password_is_changed_with_the_current_one,
+    a_form_waits_until_its_sender_has_confirmed,
+    who_has_no_password_confirms_by_a_login_link,
     a_token_is_shown_once_and_revoked,
     feeds_are_read_by_a_token_in_their_address,
     keys_are_set_and_never_shown,
@@ -28,6 +33,88 @@ async fn a_password_is_set_and_lets_in(db: Database) {
     let form = [("password", "correct horse"), ("again", "correct horse")];
     visitor.done("/settings", &form, "Your password is set.").await.has("have a password").lacks("none yet");
     visitor.log_in(&[("name", "admin"), ("password", "correct horse")]).await;
+}
+
+async fn a_password_is_changed_with_the_current_one(db: Database) {
+    let mut visitor = Visitor::new(db).await;
+    let first = (visitor.cookie.clone(), visitor.token.clone());
+    let form = [("password", "correct horse"), ("again", "correct horse")];
+    visitor.done("/settings", &form, "Your password is set.").await.has("Current password");
+    visitor.log_in(&[("name", "admin"), ("password", "correct horse")]).await;
+    let form = [("password", "another horse"), ("again", "another horse")];
+    visitor.post("/settings", &form).await.is(422).has("Your current password is needed to set a new one.");
+    let with = |current: &'static str| [form[0], form[1], ("current_password", current)];
+    let wrong = visitor.post("/settings", &with("wrong horse")).await.is(422);
+    wrong.has("This is not your current password.").lacks("value=\"wrong horse\"");
+    visitor.done("/settings", &with("correct horse"), "Your other sessions").await;
+    let here = visitor.post("/settings", &with("correct horse")).await;
+    here.is(422);
+    (visitor.cookie, visitor.token) = first;
+    assert!(visitor.get("/settings").await.to().starts_with("/login"), "the other browser is logged out");
+}
+
+async fn a_form_waits_until_its_sender_has_confirmed(db: Database) {
+    let mut visitor = Visitor::new(db).await;
+    let password = Secret::new("correct horse");
+    visitor.api.by().set_password("admin", None, &password).await.unwrap();
+    for name in ["ada \"<b>", "bo"] {
+        visitor.api.by().create_user(name, false).await.unwrap();
+    }
+    visitor.log_in(&[("name", "admin"), ("password", "correct horse")]).await;
+    visitor.api.clock.advance(Span::from_mins(16));
+    let form = [("name", "ada \"<b>"), ("is_admin", "true")];
+    let asked = visitor.post("/settings/users/admin", &form).await.is(403);
+    asked
+        .has("Confirm who you are before you change who is an admin")
+        .has("action=\"/settings/users/admin\"");
+    asked.has("name=\"name\" value=\"ada &#34;&#60;b&#62;\"").has("name=\"is_admin\" value=\"true\"");
+    assert_eq!(
+        asked.html.matches("name=\"form_token\"").count(),
+        2,
+        "of this form, and of the one that logs out"
+    );
+    let with = |proof: &'static str| [form[0], form[1], ("confirm_password", proof)];
+    let wrong = visitor.post("/settings/users/admin", &with("wrong horse")).await.is(422);
+    wrong.has("This is not your current password.").lacks("wrong horse").has("value=\"true\"");
+    assert!(!visitor.api.db.store.user_named("ada \"<b>").await.unwrap().is_admin, "nothing is done yet");
+    visitor.done("/settings/users/admin", &with("correct horse"), "is an admin now.").await;
+    // The proof holds for a while, for whatever is done next.
+    visitor.done("/settings/users/delete", &[("name", "bo")], "bo is gone").await;
+    visitor.api.clock.advance(Span::from_mins(16));
+    visitor.post("/settings/users/link", &[("name", "admin")]).await.is(403).has("make a login link");
+    visitor.post("/settings/users", &[("name", "eve")]).await.is(403).has("add a user");
+    let bulk = visitor.post("/sources/bulk", &[("action", "delete"), ("id", "1"), ("sure", "1")]).await;
+    bulk.is(403).has("delete sources in bulk").has("name=\"sure\" value=\"1\"");
+    // Six wrong proofs are one too many.
+    for _ in 0..5 {
+        visitor.post("/settings/users/admin", &with("wrong horse")).await.is(422);
+    }
+    visitor.post("/settings/users/admin", &with("correct horse")).await.is(429);
+    let rows = visitor.api.get("/audit?action=session.confirm").await;
+    assert_eq!(rows.is(200)["items"].as_array().unwrap().len(), 1);
+}
+
+async fn who_has_no_password_confirms_by_a_login_link(db: Database) {
+    let visitor = Visitor::new(db).await;
+    visitor.api.by().create_user("ada", false).await.unwrap();
+    visitor.api.clock.advance(Span::from_mins(16));
+    let asked = visitor.post("/settings/users/delete", &[("name", "ada")]).await.is(403);
+    asked.has("gleaner user link admin").has("name=\"confirm_link\"").lacks("confirm_password");
+    let hers = visitor.api.service.login_code("ada").await.unwrap();
+    let form = |link: &str| [("name", "ada".to_owned()), ("confirm_link", link.to_owned())];
+    let post = async |link: &str| {
+        let form = form(link);
+        let form: Vec<(&str, &str)> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        visitor.post("/settings/users/delete", &form).await
+    };
+    post(hers.secret.expose()).await.is(422).has("another user");
+    let code = visitor.api.service.login_code("admin").await.unwrap();
+    let link = format!("{}/login?code={}", visitor.api.base, code.secret.expose());
+    assert_eq!(post(&link).await.to(), "/settings/users");
+    assert!(visitor.api.db.store.user_named("ada").await.is_err());
+    visitor.api.by().create_user("ada", false).await.unwrap();
+    visitor.api.clock.advance(Span::from_mins(16));
+    post(&link).await.is(422).has("This link was used already");
 }
 
 async fn other_sessions_are_ended(db: Database) {

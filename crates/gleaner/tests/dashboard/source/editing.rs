@@ -1,11 +1,11 @@
 //! A source's form: checked, tried, saved, and not over somebody else's words.
 
-use gleaner::service::{NewSource, SourceFields};
+use gleaner::service::{SourceFields, SourceSettings};
 use gleaner_core::source::Kind;
 
 use super::{Person, Seen, on_both};
-use crate::support::Database;
 use crate::support::http::Reply;
+use crate::support::{Database, new_feed, new_source};
 
 on_both!(
     a_form_is_checked_while_nothing_is_stored,
@@ -68,8 +68,12 @@ async fn a_form_is_checked_while_nothing_is_stored(db: Database) {
     ];
     let wrong = send(&me, &format!("{edit}/check"), &filled(&form, &changes)).await;
     wrong.is(200);
-    let wrongs =
-        ["only http and https", "whole number of minutes", "is no CSS selector", "the client&#39;s own"];
+    let wrongs = [
+        "only http and https",
+        "whole number of minutes",
+        "is not a valid CSS selector",
+        "is set by gleaner itself",
+    ];
     wrong.shows(&wrongs);
     wrong.shows(&[
         "id=\"wrong-name\" class=\"field-wrong\" hx-swap-oob=\"true\" aria-live=\"polite\"></span>",
@@ -104,7 +108,7 @@ async fn a_form_changes_what_was_changed(db: Database) {
     assert_eq!((settings.policy.as_deref(), settings.full_content), (Some("backoff"), true));
     me.get(&format!("/sources/{id}")).await.shows(&["A letter", "by its own habit", "backoff"]);
     // Another source of that collection has this URL already.
-    let same = NewSource { collection: Some("other".to_owned()), ..NewSource::feed(me.world.url("/other")) };
+    let same = SourceSettings { collection_id: other, ..new_feed(me.world.url("/other")) };
     let same = me.api.by().add(&same).await.unwrap().id;
     let form = me.get(&format!("/sources/{same}/edit")).await;
     let url = me.world.url("/feed").to_string();
@@ -143,7 +147,7 @@ async fn credentials_are_set_and_never_shown(db: Database) {
     let form = me.get(&edit).await;
     assert_eq!(send(&me, &edit, &filled(&form, &basic)).await.status, 303);
     let form = me.get(&edit).await;
-    form.shows(&["as they are: set, and never shown", "remove them"]);
+    form.shows(&["it is set, and never shown", "remove it"]);
     form.lacks(&["hush-hush", "value=\"ada\""]);
     me.get(&format!("/sources/{id}")).await.shows(&["set, and never shown"]);
     // What is wrong beside them does not bring them back, either.
@@ -161,7 +165,7 @@ async fn a_selector_is_tried_against_the_page(db: Database) {
     let page = "<title>Index</title><main><h2><a href='/a/1'>The first article of all</a></h2>\
         <h2><a href='/a/2'>The second article of all</a></h2></main><p><a href='/imprint'>Imprint</a></p>";
     me.world.on("/index", Reply::ok(page).header("content-type", "text/html"));
-    let new = NewSource::new(Kind::Watchlist, me.world.url("/index"));
+    let new = new_source(Kind::Watchlist, me.world.url("/index"));
     let id = me.api.by().add(&new).await.unwrap().id;
     let (edit, preview) = (format!("/sources/{id}/edit"), format!("/sources/{id}/edit/preview"));
     let form = me.get(&edit).await;
@@ -174,7 +178,7 @@ async fn a_selector_is_tried_against_the_page(db: Database) {
     none.shows(&["The article_selector finds no links"]);
     let asked = me.world.requests().len();
     let wrong = send(&me, &preview, &filled(&form, &[("article_selector", "a[")])).await;
-    wrong.shows(&["is no CSS selector"]);
+    wrong.shows(&["is not a valid CSS selector"]);
     assert_eq!(me.world.requests().len(), asked, "what is wrong is not asked for");
     let source = me.api.by().source(id).await.unwrap();
     assert_eq!((source.settings.article_selector, source.version), (None, 1));
@@ -184,7 +188,7 @@ async fn what_a_website_would_say_is_shown(db: Database) {
     let me = Person::new(db).await;
     let page = "<title>Hours</title><article><p>Open from nine.</p><p class=count>12345 visits</p></article>";
     me.world.on("/page", Reply::ok(page).header("content-type", "text/html"));
-    let id = me.api.by().add(&NewSource::new(Kind::Website, me.world.url("/page"))).await.unwrap().id;
+    let id = me.api.by().add(&new_source(Kind::Website, me.world.url("/page"))).await.unwrap().id;
     let preview = format!("/sources/{id}/edit/preview");
     let form = me.get(&format!("/sources/{id}/edit")).await;
     send(&me, &preview, &filled(&form, &[])).await.shows(&["Open from nine.", "12345 visits"]);
@@ -197,7 +201,7 @@ async fn a_preview_heeds_robots_and_sends_credentials(db: Database) {
     let me = Person::new(db).await;
     me.world.on("/robots.txt", Reply::ok("User-agent: *\nDisallow: /page"));
     me.world.on("/page", Reply::ok("<article>text</article>").header("content-type", "text/html"));
-    let id = me.api.by().add(&NewSource::new(Kind::Website, me.world.url("/page"))).await.unwrap().id;
+    let id = me.api.by().add(&new_source(Kind::Website, me.world.url("/page"))).await.unwrap().id;
     let (edit, preview) = (format!("/sources/{id}/edit"), format!("/sources/{id}/edit/preview"));
     let form = me.get(&edit).await;
     send(&me, &preview, &filled(&form, &[])).await.shows(&["robots.txt"]);

@@ -6,8 +6,8 @@ mod looking;
 
 use super::on_both;
 use crate::api::client::Api;
-use crate::support::Database;
 use crate::support::http::{Reply, Server};
+use crate::support::{Database, new_feed};
 
 const FEED: &str = "<rss version='2.0'><channel><title>The letter</title><item><guid>1</guid><title>One</title>\
     <link>https://a.example/1</link><description>Text one</description></item></channel></rss>";
@@ -114,7 +114,7 @@ impl Person {
     }
 
     async fn add(&self, path: &str) -> i64 {
-        let new = gleaner::service::NewSource::feed(self.world.url(path));
+        let new = new_feed(self.world.url(path));
         self.api.by().add(&new).await.unwrap().id
     }
 }

@@ -5,15 +5,15 @@ use std::io::BufRead as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use gleaner::fetch::Outside;
-use gleaner::service::NewSource;
+use gleaner::fetch::NetworkOverrides;
+use gleaner::service::SourceSettings;
 use gleaner::store::{Poll, Source};
 use gleaner_core::time::Span;
 use serde_json::{Value, json};
 
 use super::super::world::World;
 use super::{Case, cases, rounds};
-use crate::support::{sqlite, until};
+use crate::support::{new_feed, sqlite, until};
 
 /// Small limits of time; those of size are the usual ones.
 const SETTINGS: [&str; 3] =
@@ -40,10 +40,13 @@ pub(super) async fn run(places: &str) {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let root: Vec<u8> = serde_json::from_value(places["root"].clone()).unwrap();
     let name_server: SocketAddr = text(&places["name_server"]).parse().unwrap();
-    let outside =
-        Outside { name_server: Some(name_server), extra_roots: vec![root.into()], ..Outside::default() };
-    let mut world = World::new(sqlite().await, &SETTINGS, &outside).await;
-    let beside = world.by().add(&NewSource::feed(text(&places["beside"]))).await.unwrap().id;
+    let network_overrides = NetworkOverrides {
+        name_server: Some(name_server),
+        extra_roots: vec![root.into()],
+        ..NetworkOverrides::default()
+    };
+    let mut world = World::new(sqlite().await, &SETTINGS, &network_overrides).await;
+    let beside = world.by().add(&new_feed(text(&places["beside"]))).await.unwrap().id;
     world.poll_due().await;
     let cases = cases();
     let urls: Vec<String> = places["urls"].as_array().unwrap().iter().map(text).collect();
@@ -67,7 +70,7 @@ struct Cost {
 async fn run_round(world: &mut World, round: &[usize], cases: &[Case], urls: &[String], beside: i64) -> Cost {
     let mut sources = Vec::new();
     for number in round {
-        let new = NewSource { kind: cases[*number].kind, ..NewSource::feed(urls[*number].clone()) };
+        let new = SourceSettings { kind: cases[*number].kind, ..new_feed(urls[*number].clone()) };
         sources.push((*number, world.by().add(&new).await.unwrap().id));
     }
     world.poll_due().await;

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Parts;
 use crate::service::{Collection, CollectionChange};
-use crate::web::dashboard::given::{Given, Named};
+use crate::web::dashboard::form_input::{FormInput, PathParam};
 use crate::web::dashboard::session::go;
 use crate::web::dashboard::{Oops, Page, Shell, Visit};
 
@@ -18,7 +18,7 @@ struct CollectionsPage {
     /// All users, by name.
     users: Vec<String>,
     /// The form for a new one.
-    given: Given,
+    given: FormInput,
 }
 
 /// A collection, with the form that changes it.
@@ -29,7 +29,7 @@ struct Row {
     private: bool,
     /// Whether whoever looks may change it.
     managed: bool,
-    given: Given,
+    given: FormInput,
 }
 
 impl Row {
@@ -44,11 +44,15 @@ impl Row {
 }
 
 pub(super) async fn page(visit: Visit) -> Result<Response, Oops> {
-    show(&visit, Given::default(), None).await
+    show(&visit, FormInput::default(), None).await
 }
 
 /// The page, with what is wrong with a new one, or with a change to one.
-async fn show(visit: &Visit, given: Given, mut changed: Option<(i64, Given)>) -> Result<Response, Oops> {
+async fn show(
+    visit: &Visit,
+    given: FormInput,
+    mut changed: Option<(i64, FormInput)>,
+) -> Result<Response, Oops> {
     let by = visit.by();
     let users = by.users().await?;
     let named = |id: i64| users.iter().find(|user| user.id == id).map(|user| user.name.clone());
@@ -61,7 +65,7 @@ async fn show(visit: &Visit, given: Given, mut changed: Option<(i64, Given)>) ->
             let as_is = || {
                 let fields =
                     [("name", name.clone()), ("owner", owner.clone()), ("private", "true".to_owned())];
-                let form = Given::of(fields);
+                let form = FormInput::of(fields);
                 if private { form } else { form.without(&["private"]) }
             };
             Row { given: given.unwrap_or_else(as_is), id, name, owner, private, managed }
@@ -74,7 +78,7 @@ async fn show(visit: &Visit, given: Given, mut changed: Option<(i64, Given)>) ->
     Ok((status, Page(page)).into_response())
 }
 
-pub(super) async fn make(visit: Visit, given: Given) -> Result<Response, Oops> {
+pub(super) async fn make(visit: Visit, given: FormInput) -> Result<Response, Oops> {
     match visit.by().add_collection(given.get("name"), given.has("private")).await {
         Ok(made) => {
             let said = format!("The collection {} is made, and yours.", made.name);
@@ -84,17 +88,25 @@ pub(super) async fn make(visit: Visit, given: Given) -> Result<Response, Oops> {
     }
 }
 
-pub(super) async fn edit(visit: Visit, Named(id): Named<i64>, given: Given) -> Result<Response, Oops> {
+pub(super) async fn edit(
+    visit: Visit,
+    PathParam(id): PathParam<i64>,
+    given: FormInput,
+) -> Result<Response, Oops> {
     let (name, owner, private) = (Some(given.get("name")), given.some("owner"), Some(given.has("private")));
     match visit.by().edit_collection(id, &CollectionChange { name, owner, private }).await {
         Ok(now) => {
             Ok(go(&visit.web, "/settings/collections", &format!("The collection {} is changed.", now.name)))
         }
-        Err(error) => show(&visit, Given::default(), Some((id, given.refused_by(error)?))).await,
+        Err(error) => show(&visit, FormInput::default(), Some((id, given.refused_by(error)?))).await,
     }
 }
 
-pub(super) async fn delete(visit: Visit, Named(id): Named<i64>, given: Given) -> Result<Response, Oops> {
+pub(super) async fn delete(
+    visit: Visit,
+    PathParam(id): PathParam<i64>,
+    given: FormInput,
+) -> Result<Response, Oops> {
     let name = visit.by().collection(id).await?.name;
     match visit.by().delete_collection(id).await {
         Ok(()) => Ok(go(&visit.web, "/settings/collections", &format!("The collection {name} is gone."))),

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{Parts, ShownToken, base};
 use crate::service::{ServiceError, TokenKind};
-use crate::web::dashboard::given::Given;
+use crate::web::dashboard::form_input::FormInput;
 use crate::web::dashboard::session::go;
 use crate::web::dashboard::{Oops, Page, Shell, Visit};
 
@@ -20,7 +20,7 @@ struct FeedsPage {
     /// The name of the token that was made just now.
     made: Option<String>,
     feeds: Vec<Feed>,
-    given: Given,
+    given: FormInput,
 }
 
 /// An output feed, in the ways that it is written.
@@ -30,13 +30,13 @@ struct Feed {
 }
 
 pub(super) async fn page(visit: Visit, headers: HeaderMap) -> Result<Response, Oops> {
-    show(&visit, &headers, Given::default(), None).await
+    show(&visit, &headers, FormInput::default(), None).await
 }
 
 async fn show(
     visit: &Visit,
     headers: &HeaderMap,
-    given: Given,
+    given: FormInput,
     made: Option<(String, String)>,
 ) -> Result<Response, Oops> {
     let by = visit.by();
@@ -71,18 +71,18 @@ fn address(base: &str, file: &str, token: &str) -> String {
     url.into()
 }
 
-pub(super) async fn make(visit: Visit, headers: HeaderMap, given: Given) -> Result<Response, Oops> {
+pub(super) async fn make(visit: Visit, headers: HeaderMap, given: FormInput) -> Result<Response, Oops> {
     let name = given.get("name").trim().to_owned();
     match visit.by().create_feed_token(&name).await {
         Ok(granted) => {
             let made = Some((name, granted.secret.expose().to_owned()));
-            show(&visit, &headers, Given::default(), made).await
+            show(&visit, &headers, FormInput::default(), made).await
         }
         Err(error) => show(&visit, &headers, given.refused_by(error)?, None).await,
     }
 }
 
-pub(super) async fn revoke(visit: Visit, given: Given) -> Result<Response, Oops> {
+pub(super) async fn revoke(visit: Visit, given: FormInput) -> Result<Response, Oops> {
     let name = given.get("name");
     if !visit.by().revoke_token(TokenKind::Feed, name).await? {
         return Err(ServiceError::missing("token", name).into());

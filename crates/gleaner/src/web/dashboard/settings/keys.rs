@@ -7,7 +7,7 @@ use gleaner_core::time::Time;
 use super::Parts;
 use crate::config::secret::Secret;
 use crate::service::SERVICES;
-use crate::web::dashboard::given::Given;
+use crate::web::dashboard::form_input::FormInput;
 use crate::web::dashboard::session::go;
 use crate::web::dashboard::words::count;
 use crate::web::dashboard::{Oops, Page, Shell, Visit};
@@ -19,14 +19,14 @@ struct KeysPage {
     parts: Parts,
     /// Every service, and since when there is a key for it.
     services: Vec<(&'static str, Option<Time>)>,
-    given: Given,
+    given: FormInput,
 }
 
 pub(super) async fn page(visit: Visit) -> Result<Response, Oops> {
-    show(&visit, Given::default()).await
+    show(&visit, FormInput::default()).await
 }
 
-async fn show(visit: &Visit, given: Given) -> Result<Response, Oops> {
+async fn show(visit: &Visit, given: FormInput) -> Result<Response, Oops> {
     let keys = visit.by().keys().await?;
     let since = |service: &str| keys.iter().find(|(name, _)| name == service).map(|(_, at)| *at);
     let services = SERVICES.into_iter().map(|service| (service, since(service))).collect();
@@ -35,7 +35,7 @@ async fn show(visit: &Visit, given: Given) -> Result<Response, Oops> {
     Ok((page.given.status(), Page(page)).into_response())
 }
 
-pub(super) async fn set(visit: Visit, given: Given) -> Result<Response, Oops> {
+pub(super) async fn set(visit: Visit, given: FormInput) -> Result<Response, Oops> {
     let key = Secret::new(given.get("key"));
     match visit.by().set_key(&visit.actor.name, given.get("service"), &key).await {
         Ok(woken) => {
@@ -50,7 +50,7 @@ pub(super) async fn set(visit: Visit, given: Given) -> Result<Response, Oops> {
     }
 }
 
-pub(super) async fn remove(visit: Visit, given: Given) -> Result<Response, Oops> {
+pub(super) async fn remove(visit: Visit, given: FormInput) -> Result<Response, Oops> {
     let had = visit.by().remove_key(&visit.actor.name, given.get("service")).await?;
     let said = if had { "Your key is removed." } else { "There was no key." };
     Ok(go(&visit.web, "/settings/keys", said))

@@ -6,7 +6,7 @@ use gleaner_core::time::{Span, Time};
 
 use super::{Parts, ShownToken};
 use crate::service::{Collection, Scope, ServiceError, TokenKind};
-use crate::web::dashboard::given::Given;
+use crate::web::dashboard::form_input::FormInput;
 use crate::web::dashboard::session::go;
 use crate::web::dashboard::{Oops, Page, Shell, Visit};
 
@@ -23,7 +23,7 @@ struct TokensPage {
     tokens: Vec<ShownToken>,
     made: Option<Made>,
     collections: Vec<Collection>,
-    given: Given,
+    given: FormInput,
 }
 
 /// A token that was made just now: what it is called, what lets in, and until when.
@@ -47,10 +47,10 @@ impl TokensPage {
 }
 
 pub(super) async fn page(visit: Visit) -> Result<Response, Oops> {
-    show(&visit, Given::default(), None).await
+    show(&visit, FormInput::default(), None).await
 }
 
-async fn show(visit: &Visit, given: Given, made: Option<Made>) -> Result<Response, Oops> {
+async fn show(visit: &Visit, given: FormInput, made: Option<Made>) -> Result<Response, Oops> {
     let tokens = visit.by().tokens(TokenKind::Api).await?;
     let tokens = tokens.into_iter().map(ShownToken::from).collect();
     let shell = visit.shell("settings");
@@ -59,7 +59,7 @@ async fn show(visit: &Visit, given: Given, made: Option<Made>) -> Result<Respons
     Ok((page.given.status(), Page(page)).into_response())
 }
 
-pub(super) async fn make(visit: Visit, mut given: Given) -> Result<Response, Oops> {
+pub(super) async fn make(visit: Visit, mut given: FormInput) -> Result<Response, Oops> {
     let days = given.get("days").parse().ok().filter(|days| (1..=3650).contains(days));
     let scopes: &[Scope] = match given.get("scopes") {
         "read" => &[Scope::Read],
@@ -86,13 +86,13 @@ pub(super) async fn make(visit: Visit, mut given: Given) -> Result<Response, Oop
         Ok(granted) => {
             let secret = granted.secret.expose().to_owned();
             let made = Made { name, secret, expires_at: granted.expires_at };
-            show(&visit, Given::default(), Some(made)).await
+            show(&visit, FormInput::default(), Some(made)).await
         }
         Err(error) => show(&visit, given.refused_by(error)?, None).await,
     }
 }
 
-pub(super) async fn revoke(visit: Visit, given: Given) -> Result<Response, Oops> {
+pub(super) async fn revoke(visit: Visit, given: FormInput) -> Result<Response, Oops> {
     let name = given.get("name");
     if !visit.by().revoke_token(TokenKind::Api, name).await? {
         return Err(ServiceError::missing("token", name).into());

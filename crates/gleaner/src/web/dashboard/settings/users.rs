@@ -7,7 +7,7 @@ use gleaner_core::time::Time;
 
 use super::{Parts, base};
 use crate::service::User;
-use crate::web::dashboard::given::Given;
+use crate::web::dashboard::form_input::FormInput;
 use crate::web::dashboard::session::go;
 use crate::web::dashboard::{Oops, Page, Shell, Visit};
 
@@ -19,7 +19,7 @@ struct UsersPage {
     users: Vec<User>,
     me: i64,
     made: Option<Link>,
-    given: Given,
+    given: FormInput,
 }
 
 /// A link that was made just now.
@@ -30,10 +30,10 @@ struct Link {
 }
 
 pub(super) async fn page(visit: Visit) -> Result<Response, Oops> {
-    show(&visit, Given::default(), None).await
+    show(&visit, FormInput::default(), None).await
 }
 
-async fn show(visit: &Visit, given: Given, made: Option<Link>) -> Result<Response, Oops> {
+async fn show(visit: &Visit, given: FormInput, made: Option<Link>) -> Result<Response, Oops> {
     visit.actor.must_manage()?;
     let users = visit.by().users().await?;
     let shell = visit.shell("settings");
@@ -43,19 +43,19 @@ async fn show(visit: &Visit, given: Given, made: Option<Link>) -> Result<Respons
 }
 
 /// Makes a user, and the link that lets them in.
-pub(super) async fn make(visit: Visit, headers: HeaderMap, given: Given) -> Result<Response, Oops> {
+pub(super) async fn make(visit: Visit, headers: HeaderMap, given: FormInput) -> Result<Response, Oops> {
     match visit.by().create_user(given.get("name"), given.has("is_admin")).await {
         Ok(user) => {
             let link = make_link(&visit, &headers, &user.name).await?;
-            show(&visit, Given::default(), Some(link)).await
+            show(&visit, FormInput::default(), Some(link)).await
         }
         Err(error) => show(&visit, given.refused_by(error)?, None).await,
     }
 }
 
-pub(super) async fn link(visit: Visit, headers: HeaderMap, given: Given) -> Result<Response, Oops> {
+pub(super) async fn link(visit: Visit, headers: HeaderMap, given: FormInput) -> Result<Response, Oops> {
     let link = make_link(&visit, &headers, given.get("name")).await?;
-    show(&visit, Given::default(), Some(link)).await
+    show(&visit, FormInput::default(), Some(link)).await
 }
 
 async fn make_link(visit: &Visit, headers: &HeaderMap, user: &str) -> Result<Link, Oops> {
@@ -64,7 +64,7 @@ async fn make_link(visit: &Visit, headers: &HeaderMap, user: &str) -> Result<Lin
     Ok(Link { user: user.to_owned(), url, expires_at: granted.expires_at })
 }
 
-pub(super) async fn set_admin(visit: Visit, given: Given) -> Result<Response, Oops> {
+pub(super) async fn set_admin(visit: Visit, given: FormInput) -> Result<Response, Oops> {
     let (name, is_admin) = (given.get("name").to_owned(), given.get("is_admin") == "true");
     match visit.by().set_admin(&name, is_admin).await {
         Ok(()) => {
@@ -73,16 +73,16 @@ pub(super) async fn set_admin(visit: Visit, given: Given) -> Result<Response, Oo
             let to = if name == visit.actor.name && !is_admin { "/settings" } else { "/settings/users" };
             Ok(go(&visit.web, to, &format!("{name} {said}.")))
         }
-        Err(error) => show(&visit, Given::default().refused_by(error)?, None).await,
+        Err(error) => show(&visit, FormInput::default().refused_by(error)?, None).await,
     }
 }
 
-pub(super) async fn delete(visit: Visit, given: Given) -> Result<Response, Oops> {
+pub(super) async fn delete(visit: Visit, given: FormInput) -> Result<Response, Oops> {
     let name = given.get("name").to_owned();
     match visit.by().delete_user(&name).await {
         Ok(()) => {
             Ok(go(&visit.web, "/settings/users", &format!("{name} is gone, with all that let them in.")))
         }
-        Err(error) => show(&visit, Given::default().refused_by(error)?, None).await,
+        Err(error) => show(&visit, FormInput::default().refused_by(error)?, None).await,
     }
 }

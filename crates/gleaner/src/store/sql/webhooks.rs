@@ -7,9 +7,9 @@ use sqlx::Row as _;
 use super::super::Row;
 use super::commit::insert_events;
 use super::people::is_unique_violation;
-use super::{Query, Sql, Statement, Tx, ms, opt_ms, opt_time, pieces, sql, time};
+use super::{Query, Sql, Statement, Tx, audit, ms, opt_ms, opt_time, pieces, sql, time};
 use crate::store::{
-    Delivery, DeliveryStatus, Progress, Result, StoreError, Webhook, WebhookReport, Webhooks,
+    Delivery, DeliveryStatus, NewAudit, Progress, Result, StoreError, Webhook, WebhookReport, Webhooks,
 };
 
 const WEBHOOK: &str = "id, owner_id, name, url, secret, events, enabled, last_seq, failures, failing_since, \
@@ -44,7 +44,7 @@ impl Webhooks for Sql {
 
     async fn edit_webhook(&self, webhook: &Webhook, anew: bool) -> Result<()> {
         let mut tx = self.begin().await?;
-        let edited = edit(&mut tx, webhook, anew).await;
+        let edited = edit(&mut tx, webhook, anew, self.audit_row()).await;
         match self.end(tx, edited).await {
             Ok(0) => Err(StoreError::NotFound { entity: "webhook", key: webhook.id.to_string() }),
             Ok(_) => Ok(()),
@@ -141,8 +141,8 @@ impl Webhooks for Sql {
     }
 }
 
-/// Returns how many webhooks were changed.
-async fn edit(tx: &mut Tx, webhook: &Webhook, anew: bool) -> sqlx::Result<u64> {
+/// Returns how many webhooks were changed. The audit row is added only if one was.
+async fn edit(tx: &mut Tx, webhook: &Webhook, anew: bool, entry: Option<&NewAudit>) -> sqlx::Result<u64> {
     let edited = tx
         .execute(sql!(
             "UPDATE webhooks SET name = $1, url = $2, events = $3, enabled = $4, updated_at = $5 WHERE id = $6",
@@ -160,6 +160,9 @@ async fn edit(tx: &mut Tx, webhook: &Webhook, anew: bool) -> sqlx::Result<u64> {
             sql!("UPDATE webhooks SET lease_owner = NULL, lease_until = NULL WHERE id = $1", webhook.id);
         tx.execute(statement).await?;
         tx.execute(progress(webhook.id, None, &webhook.progress)).await?;
+    }
+    if let Some(entry) = entry.filter(|_| edited > 0) {
+        audit::append(tx, entry).await?;
     }
     Ok(edited)
 }

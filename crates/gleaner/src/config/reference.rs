@@ -36,7 +36,7 @@ const FILE: &str = "\
 ";
 
 /// What each section is about; which sections there are, the table of settings says.
-const ABOUT: [(&str, &str); 10] = [
+const ABOUT: [(&str, &str); 11] = [
     ("source", "How sources are polled, and what is kept of them."),
     (
         "fetch",
@@ -49,6 +49,10 @@ const ABOUT: [(&str, &str); 10] = [
     ),
     ("store", "The database."),
     ("api", "The server: the API, the dashboard and output feeds."),
+    (
+        "oidc",
+        "Sign-in by an OpenID Connect provider, in builds with the feature `oidc`; see [deploying](deploy.md).",
+    ),
     ("x", "Timelines on X."),
     ("serve", "What a process does, and how it shares the work with others; see [many machines](scale.md)."),
     ("nats", "Events to a NATS server; see [many machines](scale.md)."),

@@ -74,11 +74,8 @@ impl Actor {
             scopes: Scope::parse_all(&token.scopes),
             token_id: Some(*id),
             session_id: if is_session { Some(*id) } else { token.made_by_session },
-            // A reverse proxy vouches for its sessions with every request. A session without a proof has the oldest one.
-            proved_at: match token.proved_at {
-                _ if is_by_proxy => Some(token.expires_at),
-                proved_at => is_session.then(|| proved_at.unwrap_or(Time::from_millis(0))),
-            },
+            // A session without a proof has the oldest one.
+            proved_at: is_session.then(|| token.proved_at.unwrap_or(Time::from_millis(0))),
             limited_to: token.collection_ids.clone(),
             via,
             address: None,

@@ -180,10 +180,10 @@ impl By<'_> {
                 checks.wrong(name, why);
             }
         }
-        if fields.url.is_some() || settings.kind != over.kind {
-            if let Some(url) = checks.take("url", self.checked_url(settings.kind, &settings.url)) {
-                settings.url = url.into();
-            }
+        if (fields.url.is_some() || settings.kind != over.kind)
+            && let Some(url) = checks.take("url", self.checked_url(settings.kind, &settings.url))
+        {
+            settings.url = url.into();
         }
         if let Some(credential) = &fields.credential {
             match credential.as_ref().and_then(Credential::problem) {

@@ -32,6 +32,7 @@ use super::access::checked_name;
 use super::audit::Target;
 use super::login_limits::Subject;
 use super::oidc_accounts::checked_subject;
+use super::step_up::SensitiveAction;
 use super::{Actor, LoggedIn, Service, ServiceError};
 use crate::config::Oidc;
 use crate::config::secret::Secret;
@@ -180,6 +181,9 @@ impl Service {
         next: &str,
         connect: Option<&Actor>,
     ) -> Result<OidcStart, ServiceError> {
+        if let Some(actor) = connect {
+            self.by(actor).must_prove(SensitiveAction::ConnectAccount).await?;
+        }
         let now = self.clock.now();
         // It stays counted: each costs the provider a page.
         let _counted =

@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::audit::Target;
+use super::step_up::SensitiveAction;
 use super::{By, Scope, ServiceError};
 use crate::store::{OidcAccount, StoreError, User};
 
@@ -15,6 +16,7 @@ impl By<'_> {
     /// provider has just vouched for it.
     pub async fn connect_oidc(&self, name: &str, subject: &str) -> Result<User, ServiceError> {
         self.actor.must_manage()?;
+        self.must_prove(SensitiveAction::ConnectAccount).await?;
         self.set_oidc_account(name, Some(subject)).await
     }
 

@@ -212,7 +212,11 @@ fn field_schema(field: &SourceField, is_request: bool) -> RefOr<Schema> {
         "required" => String::new(),
         other => format!(" Default: {other}."),
     };
-    let description = format!("{}.{default}", field.description());
+    let flags = match (field.values)().iter().any(Value::is_boolean) {
+        true => " `false` is none, `true` is all.",
+        false => "",
+    };
+    let description = format!("{}.{default}{flags}", field.description());
     let types = |types: &[Type]| {
         let mut types = types.to_vec();
         types.extend(field.nullable.then_some(Type::Null));

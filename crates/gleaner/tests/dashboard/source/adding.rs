@@ -50,7 +50,7 @@ async fn a_feed_is_shown_before_it_is_added(db: Database) {
     let url = me.world.url("/feed").to_string();
     let found = me.look(&url).await;
     found.shows(&["It is a feed", "The letter", "1 post in it", "https://a.example/1", "Text one"]);
-    found.shows(&["Its posts have no dates", "Its posts are short", "value=\"The letter\""]);
+    found.shows(&["Its entries have no dates", "Its entries are short", "value=\"The letter\""]);
     let saved =
         me.save(&found, "0", &[("name", "Mine"), ("poll_interval_minutes", "10"), ("backfill", "all")]);
     let saved = saved.await;
@@ -87,7 +87,7 @@ async fn a_page_offers_its_feeds_and_itself(db: Database) {
         "The letter",
         "1 post in it",
         "Second",
-        "It carries what readers say",
+        "It carries readers",
     ]);
     found.shows(&["a page whose text changes", "Some text to be read.", "Look into this one"]);
     let asked: Vec<String> = me.world.requests().into_iter().map(|request| request.path).collect();
@@ -117,8 +117,8 @@ async fn an_index_page_offers_its_links(db: Database) {
     );
     me.world.on("/robots.txt", Reply::ok("User-agent: *\nDisallow: /blog"));
     let found = me.look(me.world.url("/blog").as_str()).await;
-    found.shows(&["It is an index page", "8 links would be followed", "A story of its own, number 3"]);
-    found.shows(&["As a page it is not to be polled", "robots.txt"]);
+    found.shows(&["It is an index page", "0 links would be followed, of 8", "A story of its own, number 3"]);
+    found.shows(&["As a page it is not polled", "robots.txt"]);
     assert_eq!(me.save(&found, "0", &[("name", "A blog")]).await.status, 303);
     assert_eq!(me.api.by().source(1).await.unwrap().settings.kind.name(), "watchlist");
 }
@@ -126,7 +126,7 @@ async fn an_index_page_offers_its_links(db: Database) {
 async fn a_timeline_is_known_by_its_name(db: Database) {
     let me = Person::new(db).await;
     let found = me.look("@RustLang").await;
-    found.shows(&["It is a timeline on X", "https://x.com/rustlang", "has set no key for X yet"]);
+    found.shows(&["It is a timeline on X", "https://x.com/rustlang", "has no key for X yet"]);
     assert!(me.world.requests().is_empty());
     assert_eq!(me.save(&found, "0", &[]).await.status, 303);
     assert_eq!(me.api.by().source(1).await.unwrap().settings.kind.name(), "x");

@@ -193,7 +193,7 @@ async fn what_a_website_would_say_is_shown(db: Database) {
     let form = me.get(&format!("/sources/{id}/edit")).await;
     send(&me, &preview, &filled(&form, &[])).await.shows(&["Open from nine.", "12345 visits"]);
     let less = send(&me, &preview, &filled(&form, &[("ignore_selector", ".count")])).await;
-    less.shows(&["Open from nine.", "The ignore_selector leaves out 13 of 28 characters."]);
+    less.shows(&["Open from nine.", "The ignore_selector removes 13 of 28 characters."]);
     less.lacks(&["12345 visits"]);
 }
 

@@ -64,7 +64,7 @@ impl Release {
     pub fn redraw(&self, times: &PollTimes, now: Time) -> Option<PollTimes> {
         let next = times.next_poll_at?;
         let waits = self.excused && times.excused_by.is_some() && next > now + self.over;
-        if next > now && !(waits && !times.is_held(now)) {
+        if next > now && (!waits || times.is_held(now)) {
             return None;
         }
         let drawn = Redraw { from: now, over: self.over, seed: now.as_millis() }.at(times.source_id);

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::child::Counts;
 
 /// gleaner's own schema, so that both have the same columns and indexes.
-const SCHEMA: &str = include_str!("../../../crates/gleaner/migrations/sqlite/0001_house.sql");
+const SCHEMA: &str = include_str!("../../../crates/gleaner/migrations/sqlite/0001_initial.sql");
 
 /// A post, and the keys of its entry.
 pub(crate) struct Post {

@@ -25,6 +25,7 @@ pub mod policy;
 pub mod post;
 pub mod recheck;
 pub mod redirect;
+pub mod redraw;
 pub mod replay;
 pub mod schedule;
 pub mod source;

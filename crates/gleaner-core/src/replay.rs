@@ -12,7 +12,7 @@ mod really;
 use crate::health::{CountedRun, Failing, Health, PermanentRun, Quarantine, Status, rederive};
 use crate::outcome::{ErrorKind, Outcome};
 use crate::policy::Policy;
-use crate::schedule::{Hints, HostState, Situation, Why};
+use crate::schedule::{Hints, Situation, Why};
 use crate::time::{Jitter, Span, Time};
 
 /// A poll as the history has it.
@@ -172,8 +172,7 @@ fn before(now: &Health, polls: &[Recorded], first: Time) -> Health {
 }
 
 fn situation<'a>(subject: &Subject<'a>, health: &'a Health, policy: &'a Policy) -> Situation<'a> {
-    const NO_HOST: &HostState = &HostState { hold_until: None };
-    Situation { health, hints: subject.hints, host: NO_HOST, interval: subject.interval, policy }
+    Situation { health, hints: subject.hints, interval: subject.interval, policy }
 }
 
 /// As on a change of policy: what a source is known for stays, what that means is the policy's to say.

@@ -31,19 +31,10 @@ pub struct Situation<'a> {
     pub health: &'a Health,
     /// What its server said.
     pub hints: &'a Hints,
-    /// The state of its host.
-    pub host: &'a HostState,
     /// Its interval, resolved.
     pub interval: Span,
     /// Its policy.
     pub policy: &'a Policy,
-}
-
-/// What is known of a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct HostState {
-    /// None of its sources is asked before then.
-    pub hold_until: Option<Time>,
 }
 
 /// A server's word on when to come back, remembered from its latest document.
@@ -230,7 +221,6 @@ pub fn next_poll(at: &Situation<'_>, now: Time, jitter: Jitter) -> Option<Next> 
     if health.disabled.is_some() {
         return None;
     }
-    let hold = health.hold_until.max(at.host.hold_until);
     let next = match (&health.quarantine, &health.failing, health.last_polled_at) {
         (Some(held), row, _) => {
             let ruled = row.as_ref().filter(|_| !held.by_hand);
@@ -245,7 +235,7 @@ pub fn next_poll(at: &Situation<'_>, now: Time, jitter: Jitter) -> Option<Next> 
         (None, None, Some(polled_at)) => after_success(at, polled_at.min(now)),
         (None, None, None) => first_poll(now, at.interval, jitter),
     };
-    Some(next.not_before(hold))
+    Some(next.not_before(health.hold_until))
 }
 
 /// The end of a quarantine that a failed poll begins or goes on with: `None` where only a person ends it.
@@ -267,9 +257,9 @@ pub fn first_poll(now: Time, interval: Span, jitter: Jitter) -> Next {
     Next { at: now + jitter.part_of(interval.max(SHORTEST_INTERVAL)), why: Why::FirstPoll }
 }
 
-/// A stored time further ahead than any rule could have put it (the clock jumped) is drawn within one interval.
-pub fn redraw(next: Time, now: Time, longest: Span, interval: Span, jitter: Jitter) -> Time {
-    if next > now + longest { first_poll(now, interval, jitter).at } else { next }
+/// When a host is due: with the earliest of its work, but not before a hold or the end of the delay after its last request.
+pub fn host_due(earliest: Option<Time>, hold_until: Option<Time>, delay_until: Option<Time>) -> Option<Time> {
+    earliest.map(|due| due.max(hold_until.unwrap_or(due)).max(delay_until.unwrap_or(due)))
 }
 
 /// Until when a whole host is left alone because of one answer: a 429 that says when to come back.

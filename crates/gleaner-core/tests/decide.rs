@@ -5,7 +5,7 @@ use gleaner_core::health::{Decision, Health, Status, decide, rederive};
 use gleaner_core::outcome::ErrorKind::*;
 use gleaner_core::outcome::{Cause, Class, ErrorKind, Failure, Outcome};
 use gleaner_core::policy::{Knobs, Policy};
-use gleaner_core::schedule::{Hints, HostState, Situation};
+use gleaner_core::schedule::{Hints, Situation};
 use gleaner_core::time::{Jitter, Span, Time};
 
 fn start() -> Time {
@@ -62,8 +62,8 @@ impl Source {
     }
 
     fn situation<T>(&self, policy: &Policy, ask: impl FnOnce(&Situation<'_>) -> T) -> T {
-        let (hints, host) = (Hints::NONE, HostState::default());
-        ask(&Situation { health: &self.health, hints: &hints, host: &host, interval: self.interval, policy })
+        let hints = Hints::NONE;
+        ask(&Situation { health: &self.health, hints: &hints, interval: self.interval, policy })
     }
 
     /// `failing +2h`, `quarantined +48h`, `disabled`.

@@ -5,7 +5,7 @@ use gleaner_core::explain::{Around, Evidence, explain};
 use gleaner_core::health::{Health, by_hand, decide};
 use gleaner_core::outcome::{ErrorKind, Failure, Outcome};
 use gleaner_core::policy::{Knobs, Policy};
-use gleaner_core::schedule::{Hints, HostState, Next, Situation, next_poll};
+use gleaner_core::schedule::{Hints, Next, Situation, next_poll};
 use gleaner_core::time::{Jitter, Span, Time};
 
 fn start() -> Time {
@@ -20,9 +20,9 @@ fn not_found() -> Outcome {
 /// The explanation after these outcomes, one whenever it is due, ten minutes after the last.
 fn explained(policy: &str, hints: Hints, outcomes: &[Outcome]) -> String {
     let policy = Policy::builtin(policy, Knobs::default()).unwrap();
-    let (host, interval, jitter) = (HostState::default(), Span::from_mins(30), Jitter::new(0.5));
+    let (interval, jitter) = (Span::from_mins(30), Jitter::new(0.5));
     let new = Health::new();
-    let base = Situation { health: &new, hints: &hints, host: &host, interval, policy: &policy };
+    let base = Situation { health: &new, hints: &hints, interval, policy: &policy };
     let (mut health, mut now, mut next): (_, _, Option<Next>) = (new.clone(), start(), None);
     let mut evidence = Vec::new();
     for outcome in outcomes {
@@ -96,10 +96,10 @@ fn a_source_that_needs_a_person() {
 #[test]
 fn a_person_did_it() {
     let policy = Policy::builtin("standard", Knobs::default()).unwrap();
-    let (hints, host, interval) = (Hints::NONE, HostState::default(), Span::from_mins(30));
+    let (hints, interval) = (Hints::NONE, Span::from_mins(30));
     let tell = |health: Health| {
         let next = by_hand(health.clone(), Vec::new(), start()).next.map(|next| next.at);
-        let at = Situation { health: &health, hints: &hints, host: &host, interval, policy: &policy };
+        let at = Situation { health: &health, hints: &hints, interval, policy: &policy };
         print(&at, next, &[], start())
     };
     check(
@@ -117,13 +117,8 @@ fn a_suspect() {
     use gleaner_core::suspect::{Reason, Suspected};
     let policy = Policy::builtin("standard", Knobs::default()).unwrap();
     let health = Health { last_success_at: Some(start()), ..Health::default() };
-    let at = Situation {
-        health: &health,
-        hints: &Hints::NONE,
-        host: &HostState::default(),
-        interval: Span::from_mins(30),
-        policy: &policy,
-    };
+    let at =
+        Situation { health: &health, hints: &Hints::NONE, interval: Span::from_mins(30), policy: &policy };
     let suspected = Suspected {
         reason: Reason::LoginWall,
         evidence: "the page's title says \"log in to continue\", in 512 bytes".into(),
@@ -153,13 +148,8 @@ fn a_dead_feed_with_a_proposal() {
     use gleaner_core::elsewhere::{Proposal, ProposalReason};
     let policy = Policy::builtin("standard", Knobs::default()).unwrap();
     let health = Health::new();
-    let at = Situation {
-        health: &health,
-        hints: &Hints::NONE,
-        host: &HostState::default(),
-        interval: Span::from_mins(30),
-        policy: &policy,
-    };
+    let at =
+        Situation { health: &health, hints: &Hints::NONE, interval: Span::from_mins(30), policy: &policy };
     let url = "https://a.example/new.xml".to_owned();
     let reason = ProposalReason::Advertised;
     let proposal = Proposal { url: url.clone(), title: Some("News".into()), since: start(), reason };
@@ -185,13 +175,8 @@ fn article_pages_and_moves() {
     use gleaner_core::follow::PageCounts;
     let policy = Policy::builtin("standard", Knobs::default()).unwrap();
     let health = Health::new();
-    let at = Situation {
-        health: &health,
-        hints: &Hints::NONE,
-        host: &HostState::default(),
-        interval: Span::from_mins(30),
-        policy: &policy,
-    };
+    let at =
+        Situation { health: &health, hints: &Hints::NONE, interval: Span::from_mins(30), policy: &policy };
     let plain = || explain(&at, None, &[], Around::default(), start());
     assert_eq!(plain().with_pages(PageCounts::default(), None), plain(), "most sources have none");
     let pages = PageCounts { waiting: 1, failed: 2, given_up: 3 };

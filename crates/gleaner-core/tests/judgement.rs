@@ -12,7 +12,7 @@ use gleaner_core::outcome::ErrorKind::{
 };
 use gleaner_core::outcome::{Cause, ErrorKind, Failure, Outcome};
 use gleaner_core::policy::{Knobs, Policy};
-use gleaner_core::schedule::{Hints, HostState, Situation};
+use gleaner_core::schedule::{Hints, Situation};
 use gleaner_core::time::{Jitter, Span, Time};
 use proptest::prelude::*;
 
@@ -69,13 +69,8 @@ impl World {
         let latest = memory.latest_success;
         *memory = serde_json::from_str(&serde_json::to_string(memory).unwrap()).unwrap();
         memory.latest_success = latest;
-        let at = Situation {
-            health: &health,
-            hints: &Hints::NONE,
-            host: &HostState::default(),
-            interval: self.interval,
-            policy: &self.policy,
-        };
+        let at =
+            Situation { health: &health, hints: &Hints::NONE, interval: self.interval, policy: &self.policy };
         let name = format!("h{host}.example");
         let poll =
             Poll { asked: Asked { source, fence: 0 }, host: &name, domain: &name, host_sources, outcome };
@@ -95,7 +90,6 @@ impl World {
         let at = Situation {
             health: &self.known(source),
             hints: &Hints::NONE,
-            host: &HostState::default(),
             interval: self.interval,
             policy: &self.policy,
         };

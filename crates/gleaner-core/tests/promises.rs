@@ -9,7 +9,7 @@ use gleaner_core::outcome::ErrorKind::{Internal, Network, NotFound};
 use gleaner_core::outcome::{Cause, Class, ErrorKind, Failure, Level, Outcome};
 use gleaner_core::overlay::{PolicyOverlay, build};
 use gleaner_core::policy::{Age, Aside, Counts, Gap, Knobs, Policy, Rule, Then};
-use gleaner_core::schedule::{Hints, HostState, LONGEST_HINT, LONGEST_HOLD, Situation, redraw};
+use gleaner_core::schedule::{Hints, LONGEST_HINT, LONGEST_HOLD, Situation};
 use gleaner_core::time::{Jitter, Span, Time};
 use proptest::prelude::*;
 
@@ -129,16 +129,14 @@ proptest! {
         policy in prop_oneof![shipped_policy(), any_policy().boxed()],
         hints in any_hints().boxed(),
         interval in any_span(),
-        host_hold in prop::option::weighted(0.2, any_span()),
         count in prop::option::weighted(0.3, prop_oneof![Just(u32::MAX), 1..=u32::MAX]),
         steps in prop::collection::vec(any_step().boxed(), 1..40),
     ) {
-        let host = HostState { hold_until: host_hold.map(|span| start() + span) };
         let mut health = count.map_or_else(Health::new, worn);
         let mut now = start();
         for (clock, outcome, chance) in steps {
             now = Time::from_millis(now.as_millis().saturating_add(clock));
-            let at = Situation { health: &health, hints: &hints, host: &host, interval, policy: &policy };
+            let at = Situation { health: &health, hints: &hints, interval, policy: &policy };
             let decision = decide(&at, &outcome, now, Jitter::new(chance));
             prop_assert_eq!(&decision, &decide(&at, &outcome, now, Jitter::new(chance)), "same in, same out");
             keeps_its_promises(&at, &outcome, now, &decision)?;
@@ -151,27 +149,17 @@ proptest! {
         policy in shipped_policy(),
         steps in prop::collection::vec((any_outcome(), 1..100_u64), 1..40),
     ) {
-        let (hints, host, interval) = (Hints::NONE, HostState::default(), Span::from_mins(30));
+        let (hints, interval) = (Hints::NONE, Span::from_mins(30));
         let (mut health, mut now) = (Health::new(), start());
         for (outcome, hours) in steps {
             now = now + Span::from_hours(hours);
-            let at = Situation { health: &health, hints: &hints, host: &host, interval, policy: &policy };
+            let at = Situation { health: &health, hints: &hints, interval, policy: &policy };
             let decided = decide(&at, &outcome, now, Jitter::new(0.5)).health;
             let again = rederive(&Situation { health: &decided, ..at }, now, Jitter::new(0.5));
             prop_assert_eq!(again.health.status(), decided.status());
             prop_assert!(again.events.is_empty());
             health = decided;
         }
-    }
-
-    #[test]
-    fn a_time_that_no_rule_could_have_set_is_drawn_anew(
-        next in any::<i64>(), now in any::<i64>(), longest in any_span(), interval in any_span(), chance in 0.0..1.0_f64,
-    ) {
-        let (next, now) = (Time::from_millis(next), Time::from_millis(now));
-        let drawn = redraw(next, now, longest, interval, Jitter::new(chance));
-        prop_assert!(drawn <= now + longest || drawn <= now + interval.max(Span::from_mins(1)));
-        prop_assert!(drawn == next || drawn >= now);
     }
 
     #[test]
@@ -252,7 +240,7 @@ fn next_is_in_bounds(
     let floor = now + least.max(retry_after);
     prop_assert!(next >= floor, "{} is before {}", next, floor);
     let longest = at.policy.longest_gap(interval).max(LONGEST_HINT).max(LONGEST_HOLD);
-    let cap = at.host.hold_until.map_or(now + longest, |hold| hold.max(now + longest));
+    let cap = now + longest;
     prop_assert!(next <= cap, "{} is beyond {}", next, cap);
     Ok(())
 }

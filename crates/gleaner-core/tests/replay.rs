@@ -6,7 +6,7 @@ use gleaner_core::outcome::ErrorKind::{Internal, NotFound, RateLimited, Upstream
 use gleaner_core::outcome::{Cause, ErrorKind, Failure, Outcome};
 use gleaner_core::policy::{Knobs, Policy};
 use gleaner_core::replay::{Late, Recorded, Replayed, SetAside, Subject, Window, replay};
-use gleaner_core::schedule::{Hints, HostState, Situation};
+use gleaner_core::schedule::{Hints, Situation};
 use gleaner_core::time::{Jitter, Span, Time};
 use proptest::prelude::*;
 
@@ -210,13 +210,7 @@ fn recorded(
         });
         let outcome = met.map_or(FETCHED, |(_, outcome)| outcome.clone());
         let (chance, lag, event) = dice.next().unwrap();
-        let situation = Situation {
-            health: &health,
-            hints: &Hints::NONE,
-            host: &HostState::default(),
-            interval: HOUR,
-            policy: own,
-        };
+        let situation = Situation { health: &health, hints: &Hints::NONE, interval: HOUR, policy: own };
         let decision = decide(&situation, &outcome, now, Jitter::new(*chance));
         let rule = decision.next.map(|next| next.why.name().to_owned());
         history.push(Recorded {

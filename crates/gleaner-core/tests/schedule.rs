@@ -3,7 +3,7 @@
 
 use gleaner_core::health::Health;
 use gleaner_core::policy::{Knobs, Policy};
-use gleaner_core::schedule::{Hint, Hints, HostState, Situation, Why, first_poll, next_poll, poll_delay};
+use gleaner_core::schedule::{Hint, Hints, Situation, Why, first_poll, next_poll, poll_delay};
 use gleaner_core::time::{Jitter, Span, Time};
 
 /// A Sunday.
@@ -15,8 +15,7 @@ fn check(interval: Span, hints: Hints, expected: Span, why: Why) {
     let policy = Policy::builtin("standard", Knobs::default()).unwrap();
     let health =
         Health { last_polled_at: Some(start()), last_success_at: Some(start()), ..Health::default() };
-    let host = HostState::default();
-    let at = Situation { health: &health, hints: &hints, host: &host, interval, policy: &policy };
+    let at = Situation { health: &health, hints: &hints, interval, policy: &policy };
     let next = next_poll(&at, start(), Jitter::new(0.5)).unwrap();
     assert_eq!((next.at.since(start()), next.why), (expected, why), "{hints:?}");
 }

@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use gleaner::store::{
-    HostKey, HostOrder, NewSource, Options, Sorted, SourceFilter, SourceOrder, SourceSettings, Store,
-    StoreError, Turn, Visibility, open,
+    HostKey, HostOrder, NewSource, Options, PagePosition, SortOrder, SourceFilter, SourceOrder,
+    SourceSettings, Store, StoreError, Visibility, open,
 };
 use gleaner_core::health::Status;
 use gleaner_core::source::Kind;
@@ -101,11 +101,12 @@ async fn measure(store: &dyn Store) -> Result<(), StoreError> {
     for (name, filter) in &filters {
         for by in orders {
             for descending in [false, true] {
-                let order = Sorted { by, descending };
+                let order = SortOrder { by, descending };
                 let first =
-                    timed(async || store.sources_sorted(filter, order, &Turn::First, PAGE).await).await?;
-                let middle = store.sources_sorted(filter, order, &Turn::First, MIDDLE).await?.pop();
-                let turn = middle.map_or(Turn::First, |(place, _)| Turn::After(place));
+                    timed(async || store.sources_sorted(filter, order, &PagePosition::First, PAGE).await)
+                        .await?;
+                let middle = store.sources_sorted(filter, order, &PagePosition::First, MIDDLE).await?.pop();
+                let turn = middle.map_or(PagePosition::First, |(place, _)| PagePosition::After(place));
                 let middle = timed(async || store.sources_sorted(filter, order, &turn, PAGE).await).await?;
                 let way = if descending { "down" } else { "up" };
                 println!("{name:>13} {by:?} {way}: {:.1} ({}), {:.1}", first.0, first.1, middle.0);
@@ -117,9 +118,9 @@ async fn measure(store: &dyn Store) -> Result<(), StoreError> {
     }
     for by in [HostOrder::Name, HostOrder::Failing, HostOrder::Sources, HostOrder::Due] {
         for text in [None, Some("99")] {
-            let order = Sorted { by, descending: matches!(by, HostOrder::Failing | HostOrder::Sources) };
+            let order = SortOrder { by, descending: matches!(by, HostOrder::Failing | HostOrder::Sources) };
             let first = timed(async || {
-                store.hosts_sorted(&Visibility::default(), text, order, &Turn::First, PAGE).await
+                store.hosts_sorted(&Visibility::default(), text, order, &PagePosition::First, PAGE).await
             })
             .await?;
             println!("hosts {by:?} {text:?}: {:.1} ({})", first.0, first.1);

@@ -78,7 +78,7 @@ fn rows(arguments: &Arguments) -> Vec<String> {
         ),
         format!(
             "INSERT INTO source_state (source_id, host_id, fence, next_poll_at, status, enabled, consecutive_failures, \
-             quarantined_by_hand, awaiting_poll) SELECT n, (n + 2) / 3, 0, \
+             quarantined_manually, awaiting_poll) SELECT n, (n + 2) / 3, 0, \
              CASE WHEN n % 3 = 1 AND (n + 2) / 3 % {every} = 0 AND (n + 2) / 3 / {every} <= {due} \
              THEN {at} - (n + 2) / 3 % 60000 ELSE {later} + n END, \
              CASE WHEN n % 100 = 0 THEN 'failing' ELSE 'healthy' END, true, 0, false, false \

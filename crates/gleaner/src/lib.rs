@@ -8,6 +8,7 @@ pub mod clock;
 pub mod config;
 pub mod demo;
 pub mod engine;
+pub mod event_payload;
 pub mod fetch;
 mod hex;
 pub mod log;

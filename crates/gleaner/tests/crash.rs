@@ -170,7 +170,7 @@ fn commit(claim: &Claim, now: Time) -> Commit {
             excused_by: None,
         },
         events: Vec::new(),
-        sequel: None,
+        host_effects: None,
     }
 }
 

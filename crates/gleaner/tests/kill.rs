@@ -157,7 +157,7 @@ impl Killing {
     async fn make_due(&self) {
         server_is_done(&self.url).await;
         let sql = "UPDATE source_state SET next_poll_at = 0; \
-                   UPDATE hosts SET lease_until = 0, next_due = 0, free_at = NULL, hold_until = NULL";
+                   UPDATE hosts SET lease_until = 0, next_due = 0, delay_until = NULL, hold_until = NULL";
         Database::behind_the_back_of(&self.url, sql).await;
     }
 

@@ -113,7 +113,7 @@ fn settle(at: &Situation<'_>, health: &mut Health, now: Time, jitter: Jitter) ->
         && !held.by_hand
     {
         let polled_at = health.last_polled_at.unwrap_or(now).min(now);
-        let hold = health.hold_until.max(at.host.hold_until);
+        let hold = health.hold_until;
         let next = schedule::retry_at(at, row, polled_at, jitter).map(|next| next.not_before(hold));
         held.retry_at = next.map(|next| next.at);
         return next.filter(|_| health.disabled.is_none());

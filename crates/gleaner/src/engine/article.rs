@@ -31,7 +31,8 @@ use crate::read::article::{Article, extract};
 use crate::read::page_summary::bot_wall;
 use crate::read::{ACCEPT_PAGES, Page, text};
 use crate::store::{
-    ArticleCommit, ArticleOutcome, ArticleWork, Committed, NewArticleWork, NewEvent, Source, StoreError,
+    ArticleCommit, ArticleOutcome, ArticleWork, CommitOutcome, NewArticleWork, NewEvent, Source, StoreError,
+    WorkPurpose,
 };
 
 /// A page whose host or whose worker is in trouble is tried again after this, if they are well by then.
@@ -70,6 +71,7 @@ pub(super) fn queue(
         let draft = Draft { guid, title, author, published_at, raw_content, filter, revises };
         Some(NewArticleWork {
             host: host_key(&inner.cx.config, source.settings.kind, &url),
+            purpose: WorkPurpose::Article,
             entry_key: seen.key,
             url,
             draft: serde_json::to_string(&draft).ok()?,
@@ -111,10 +113,11 @@ pub(super) async fn article(
     }
     let begun = Instant::now();
     let asking = Box::pin(async {
-        if work.entry_key == NewArticleWork::SITE {
-            Fetched::Site(caught(elsewhere::look(inner, &work, turn.many)).await)
-        } else {
-            Fetched::Article(caught(fetch_and_extract(inner, &work, turn.many)).await)
+        match work.purpose {
+            WorkPurpose::Relocation => Fetched::Site(caught(elsewhere::look(inner, &work, turn.many)).await),
+            WorkPurpose::Article => {
+                Fetched::Article(caught(fetch_and_extract(inner, &work, turn.many)).await)
+            }
         }
     });
     let Some(fetched) = inner.leases.while_held(turn.lease, &*inner.cx.clock, asking).await else {
@@ -151,7 +154,7 @@ pub(super) async fn article(
         outcome,
         unique_text,
         events,
-        sequel: judged::page_sequel(verdict, memory),
+        host_effects: judged::page_host_effects(verdict, memory),
     };
     let committed = match inner.recorder.commit_article(commit, release).await {
         Err(error) if error.is_about_a_row() => {
@@ -160,13 +163,13 @@ pub(super) async fn article(
         }
         committed => committed?,
     };
-    let stored = matches!(committed, Committed::Stored { .. });
+    let stored = matches!(committed, CommitOutcome::Stored { .. });
     match &committed {
-        Committed::Stored { new, changed } => {
+        CommitOutcome::Stored { new, changed } => {
             add(&inner.cx.metrics.posts_new, new.len() as u64);
             add(&inner.cx.metrics.posts_updated, changed.len() as u64);
         }
-        Committed::Discarded => *memory = before,
+        CommitOutcome::Discarded => *memory = before,
     }
     judged::resume(inner, resume_over, now).await;
     Ok(Polled { released, stored, quick, ended: None })
@@ -188,7 +191,10 @@ async fn refused(inner: &Inner, turn: Turn, work: &ArticleWork, error: &StoreErr
 async fn record(inner: &Inner, turn: Turn, work: &ArticleWork, outcome: ArticleOutcome) -> Shared<Polled> {
     let now = inner.cx.clock.now();
     // A look at a site is made again by a later poll, if it is needed then.
-    let outcome = if work.entry_key == NewArticleWork::SITE { ArticleOutcome::Dropped } else { outcome };
+    let outcome = match work.purpose {
+        WorkPurpose::Relocation => ArticleOutcome::Dropped,
+        WorkPurpose::Article => outcome,
+    };
     let release = turn.release(false, Span::ZERO, None, None, now);
     let released = release.is_some();
     let commit = ArticleCommit {
@@ -200,9 +206,10 @@ async fn record(inner: &Inner, turn: Turn, work: &ArticleWork, outcome: ArticleO
         events: given_up(work, &outcome).into_iter().collect(),
         outcome,
         unique_text: has_unique_text(work),
-        sequel: None,
+        host_effects: None,
     };
-    let stored = matches!(inner.recorder.commit_article(commit, release).await?, Committed::Stored { .. });
+    let stored =
+        matches!(inner.recorder.commit_article(commit, release).await?, CommitOutcome::Stored { .. });
     Ok(Polled { released, stored, quick: None, ended: None })
 }
 
@@ -261,7 +268,10 @@ fn wall(page: &Page<'_>, article: &Article, now: Time) -> Option<String> {
 /// The event of a page that is given up.
 fn given_up(work: &ArticleWork, outcome: &ArticleOutcome) -> Option<NewEvent> {
     match outcome {
-        ArticleOutcome::GivenUp { error } => Some(NewEvent::of_given_up_page(work, error)),
+        ArticleOutcome::GivenUp { error } => {
+            let source = (work.source_id, work.source_url.as_str());
+            Some(NewEvent::of_given_up_page(source, &work.url, work.tries.saturating_add(1), error))
+        }
         _ => None,
     }
 }

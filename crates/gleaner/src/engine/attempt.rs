@@ -28,7 +28,7 @@ use super::{Inner, auto, credential, x};
 use crate::config::Config;
 use crate::fetch::{Request, Response, Validators};
 use crate::read::{self, Document, MissingEntries, Page, ReadOptions};
-use crate::store::{Memory, Move, Source, SourceSettings, StoreError};
+use crate::store::{Memory, Source, SourceMove, SourceSettings, StoreError};
 use crate::vault::Vault;
 
 /// Makes a document of a page, or says why it is none. Runs off the async threads, except on small feeds.
@@ -58,7 +58,7 @@ pub(super) struct Attempt {
     /// What to remember of the server; none: what it was.
     pub(super) memory: Option<Memory>,
     /// Where the source has moved for good.
-    pub(super) moved: Option<Move>,
+    pub(super) moved: Option<SourceMove>,
     /// Where it is redirected for good, but not moved to, since it has credentials.
     pub(super) proposed_move: Option<String>,
     /// Whether something seems to be wrong with what came.
@@ -446,7 +446,7 @@ fn moved(
     memory: &Memory,
     now: Time,
     shares_posts: bool,
-) -> (Option<Move>, Option<String>) {
+) -> (Option<SourceMove>, Option<String>) {
     let Some(redirect) = observed_redirect(memory) else { return (None, None) };
     let settings = &source.settings;
     match redirect::decide(&settings.url, &redirect, settings.secret.is_some(), shares_posts, now) {
@@ -454,7 +454,7 @@ fn moved(
         Step::Propose => (None, Some(redirect.to)),
         Step::Move(reason) => {
             let url = redirect.to.clone();
-            let moved = Move {
+            let moved = SourceMove {
                 canonical_url: link::canonical(&url),
                 host: host_key(&inner.cx.config, settings.kind, &url),
                 url,

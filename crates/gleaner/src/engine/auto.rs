@@ -16,7 +16,7 @@ use gleaner_core::time::{Span, Time};
 use super::Inner;
 use super::attempt::Attempt;
 use crate::config::Config;
-use crate::store::{KeptHabit, Memory, Source, Store, StoreError};
+use crate::store::{AdaptiveState, Memory, Source, Store, StoreError};
 
 /// How long the scale is good for. Habits change over days.
 const GOOD_FOR: Span = Span::from_mins(10);
@@ -28,7 +28,7 @@ pub(super) struct Scale(Mutex<Option<(Time, f64)>>);
 /// Finds the scale by what the database counts.
 pub async fn scale(store: &dyn Store, config: &Config) -> Result<f64, StoreError> {
     let mut budget = Budget::default();
-    for (class, count) in store.habit_classes().await? {
+    for (class, count) in store.adaptive_classes().await? {
         budget.add(usize::from(class), count);
     }
     Ok(budget.scale(config.source.poll_interval, &config.judgement.rules.adaptive))
@@ -92,7 +92,7 @@ fn new_posts(found: &Followed) -> impl Iterator<Item = &NewPost> {
     found.rest.new.iter().map(|(post, _)| post).chain(pages.map(|page| &page.post))
 }
 
-fn learned(rules: &Rules, memory: &Memory, attempt: &Attempt, now: Time) -> Option<KeptHabit> {
+fn learned(rules: &Rules, memory: &Memory, attempt: &Attempt, now: Time) -> Option<AdaptiveState> {
     let known = memory.habit.as_ref();
     // Without a document there is nothing to learn the first time.
     if known.is_none() && attempt.found.is_none() {
@@ -110,5 +110,5 @@ fn learned(rules: &Rules, memory: &Memory, attempt: &Attempt, now: Time) -> Opti
     let weight = habit.at(now).weight(rules, now);
     // There are a few dozen classes.
     let class = u8::try_from(Budget::class(weight)).unwrap_or(u8::MAX);
-    Some(KeptHabit { habit, class })
+    Some(AdaptiveState { habit, class })
 }

@@ -3,7 +3,7 @@
 use gleaner_core::time::{Span, Time};
 
 use super::Context;
-use crate::store::{Cleaned, Cleanup, StoreError};
+use crate::store::{Cleanup, CleanupCounts, StoreError};
 
 /// How long after one clean-up the next begins.
 const EVERY: Span = Span::from_mins(10);
@@ -48,7 +48,7 @@ impl Cleaner {
         };
         cx.store.forget_access(now, now - KEEP_ANSWERS).await?;
         let cleaned = cx.store.clean_up(&cleanup).await?;
-        if cleaned != Cleaned::default() {
+        if cleaned != CleanupCounts::default() {
             tracing::debug!(?cleaned, "cleaned up");
         }
         self.last = self.last.filter(|_| !cleaned.more);

@@ -18,7 +18,9 @@ use crate::fetch::Request;
 use crate::log::Redacted;
 use crate::read::discover::feeds;
 use crate::read::{ACCEPT_PAGES, Page};
-use crate::store::{ArticleOutcome, ArticleWork, ElsewhereChange, NewArticleWork, NewEvent, Source};
+use crate::store::{
+    ArticleOutcome, ArticleWork, NewArticleWork, NewEvent, RelocationChange, Source, WorkPurpose,
+};
 
 /// Longer addresses are not proposed.
 const LONGEST_URL: usize = 2000;
@@ -39,7 +41,7 @@ struct Sought {
 /// What follows from a poll for where a source may be now.
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    pub(super) change: Option<ElsewhereChange>,
+    pub(super) change: Option<RelocationChange>,
     pub(super) work: Option<NewArticleWork>,
     pub(super) event: Option<NewEvent>,
 }
@@ -67,7 +69,7 @@ pub(super) fn search(inner: &Inner, source: &Source, attempt: &Attempt, excused:
     let Some(failure) = attempt.outcome.failure() else {
         return match &attempt.proposed_move {
             Some(to) => propose_move(source, to, now),
-            None => Search { change: was.map(|_| ElsewhereChange::Ended), ..Search::default() },
+            None => Search { change: was.map(|_| RelocationChange::Ended), ..Search::default() },
         };
     };
     if source.settings.kind != Kind::Feed || excused || !is_due(&source.health, failure, was, now) {
@@ -78,10 +80,10 @@ pub(super) fn search(inner: &Inner, source: &Source, attempt: &Attempt, excused:
         let (elsewhere, is_new) = seen(before.as_ref(), found.clone(), now);
         let event = elsewhere.proposal.as_ref().filter(|_| is_new);
         let event = event.map(|proposal| NewEvent::of_proposal(source.id, &source.settings.url, proposal));
-        return Search { change: Some(ElsewhereChange::Now(elsewhere)), event, ..Search::default() };
+        return Search { change: Some(RelocationChange::Now(elsewhere)), event, ..Search::default() };
     }
     let work = look_at_its_site(inner, source, before.clone(), now);
-    let change = work.as_ref().map(|_| ElsewhereChange::Now(Elsewhere { looked_at: now, proposal: before }));
+    let change = work.as_ref().map(|_| RelocationChange::Now(Elsewhere { looked_at: now, proposal: before }));
     Search { change, work, ..Search::default() }
 }
 
@@ -94,7 +96,7 @@ fn propose_move(source: &Source, to: &str, now: Time) -> Search {
     let event = elsewhere.proposal.as_ref();
     let event = event.map(|proposal| NewEvent::of_proposal(source.id, &source.settings.url, proposal));
     tracing::warn!(url = %Redacted(&source.settings.url), to = %Redacted(to), "a source with credentials is redirected to another origin; a person decides");
-    Search { change: Some(ElsewhereChange::Now(elsewhere)), event, ..Search::default() }
+    Search { change: Some(RelocationChange::Now(elsewhere)), event, ..Search::default() }
 }
 
 /// A look at the first page of a source's site, as work of its host.
@@ -111,7 +113,8 @@ fn look_at_its_site(
     }
     Some(NewArticleWork {
         host: host_key(&inner.cx.config, Kind::Feed, site.as_str()),
-        entry_key: NewArticleWork::SITE,
+        purpose: WorkPurpose::Relocation,
+        entry_key: 0,
         url: site.into(),
         draft: serde_json::to_string(&Sought { dead: dead.clone(), was }).ok()?,
         next_try_at: now,

@@ -7,7 +7,7 @@ use gleaner_core::time::{Span, Time};
 use serde_json::json;
 
 use super::Inner;
-use crate::store::{NewEvent, Sequel, Spread};
+use crate::store::{HostEffects, NewEvent, Spread};
 
 /// Judges the fetch of a page.
 pub(super) async fn page(
@@ -28,10 +28,14 @@ pub(super) fn note(inner: &Inner, guard: &Guard) {
 }
 
 /// What a poll's verdict means for others than its source.
-pub(super) fn sequel(source_id: i64, verdict: &mut Verdict, memory: &HostMemory) -> Option<Box<Sequel>> {
+pub(super) fn host_effects(
+    source_id: i64,
+    verdict: &mut Verdict,
+    memory: &HostMemory,
+) -> Option<Box<HostEffects>> {
     let excused_by = verdict.decision.health.failing.as_ref().and_then(|row| row.excused_by.clone());
     let excuse = verdict.excused.zip(excused_by);
-    let sequel = Sequel {
+    let host_effects = HostEffects {
         memory: verdict.memory_changed.then(|| memory.clone()),
         lift_hold: lifts_hold(&verdict.notices),
         taken_back: std::mem::take(&mut verdict.taken_back),
@@ -39,18 +43,18 @@ pub(super) fn sequel(source_id: i64, verdict: &mut Verdict, memory: &HostMemory)
         excuse: excuse.clone(),
         release: verdict.release,
     };
-    (sequel != Sequel { excuse, ..Sequel::default() }).then(|| Box::new(sequel))
+    (host_effects != HostEffects { excuse, ..HostEffects::default() }).then(|| Box::new(host_effects))
 }
 
 /// The same of a page's.
-pub(super) fn page_sequel(verdict: PageVerdict, memory: &HostMemory) -> Option<Box<Sequel>> {
-    let sequel = Sequel {
+pub(super) fn page_host_effects(verdict: PageVerdict, memory: &HostMemory) -> Option<Box<HostEffects>> {
+    let host_effects = HostEffects {
         memory: verdict.memory_changed.then(|| memory.clone()),
         lift_hold: lifts_hold(&verdict.notices),
         release: verdict.release,
-        ..Sequel::default()
+        ..HostEffects::default()
     };
-    (sequel != Sequel::default()).then(|| Box::new(sequel))
+    (host_effects != HostEffects::default()).then(|| Box::new(host_effects))
 }
 
 /// A host that is back, or whose sources are on their own, is not to be left alone any longer.

@@ -9,7 +9,7 @@ use gleaner_core::judgement::{self, HostMemory, Verdict, judge};
 use gleaner_core::network::Guard;
 use gleaner_core::outcome::{Failure, Level, Outcome};
 use gleaner_core::pacing::Success;
-use gleaner_core::schedule::{HostState, Situation, answered_quickly};
+use gleaner_core::schedule::{Situation, answered_quickly};
 use gleaner_core::source::Duplicates;
 use gleaner_core::suspect::{Change, Sight};
 use gleaner_core::time::{Span, Time};
@@ -20,7 +20,9 @@ use super::{Context, Inner, Place, article, elsewhere, judged};
 use crate::config::registrable;
 use crate::log::Redacted;
 use crate::metrics::add;
-use crate::store::{Commit, Committed, Lease, Move, NewEvent, PollRecord, Release, Source, StoreError};
+use crate::store::{
+    Commit, CommitOutcome, Lease, NewEvent, PollRecord, Release, Source, SourceMove, StoreError,
+};
 
 /// A source's turn, among what is due of its host.
 #[derive(Clone, Copy)]
@@ -48,10 +50,10 @@ impl Turn {
         now: Time,
     ) -> Option<Release> {
         let pause = self.delay.max(gap);
-        let free_at = (pause > Span::ZERO).then(|| now + pause);
-        (self.last || ends || free_at.is_some()).then_some(Release {
+        let delay_until = (pause > Span::ZERO).then(|| now + pause);
+        (self.last || ends || delay_until.is_some()).then_some(Release {
             lease: self.lease,
-            free_at,
+            delay_until,
             served,
             quick,
         })
@@ -159,10 +161,10 @@ pub(super) async fn poll(
         recorded => recorded?,
     };
     judged::resume(inner, resume_over, now).await;
-    let stored = matches!(committed, Committed::Stored { .. });
+    let stored = matches!(committed, CommitOutcome::Stored { .. });
     let mut ended = None;
     match committed {
-        Committed::Stored { new, changed } => {
+        CommitOutcome::Stored { new, changed } => {
             ended = Some(end.with_posts(new.len(), changed.len()));
             add(&metrics.posts_new, new.len() as u64);
             add(&metrics.posts_updated, changed.len() as u64);
@@ -171,7 +173,7 @@ pub(super) async fn poll(
                 log_move(inner, &source, &moved).await;
             }
         }
-        Committed::Discarded => {
+        CommitOutcome::Discarded => {
             *memory = before;
             tracing::debug!(url = %Redacted(&source.settings.url), "a poll was overtaken; discarded")
         }
@@ -180,7 +182,7 @@ pub(super) async fn poll(
 }
 
 /// Logs whether a source that was to move did, which its collection may have refused.
-async fn log_move(inner: &Inner, source: &Source, moved: &Move) {
+async fn log_move(inner: &Inner, source: &Source, moved: &SourceMove) {
     let (from, to) = (Redacted(&moved.from), Redacted(&moved.url));
     match inner.cx.store.source(source.id).await {
         Ok(now) if now.settings.url == moved.url => {
@@ -216,7 +218,7 @@ async fn refused(
     let commit = commit(inner, turn.lease, source, attempt, verdict, memory, now);
     let recorded = inner.recorder.commit(commit, release).await;
     drop(guard);
-    let stored = matches!(recorded.await?, Committed::Stored { .. });
+    let stored = matches!(recorded.await?, CommitOutcome::Stored { .. });
     Ok(Polled { released, stored, quick: None, ended: stored.then_some(end) })
 }
 
@@ -239,7 +241,6 @@ fn judged(
     let at = Situation {
         health: &source.health,
         hints: &attempt.memory.as_ref().unwrap_or(&source.memory).hints,
-        host: &HostState::default(),
         interval,
         policy: cx.policy(source),
     };
@@ -263,7 +264,7 @@ fn commit(
     memory: &HostMemory,
     now: Time,
 ) -> Commit {
-    let sequel = judged::sequel(source.id, &mut verdict, memory);
+    let host_effects = judged::host_effects(source.id, &mut verdict, memory);
     let Verdict { decision, excused, notices, .. } = verdict;
     let mut events = NewEvent::of_decision(source.id, &source.settings.url, &decision);
     events.extend(judged::events(inner, &source.host, &notices, now));
@@ -319,7 +320,7 @@ fn commit(
         poll,
         events,
         health: decision.health,
-        sequel,
+        host_effects,
     }
 }
 

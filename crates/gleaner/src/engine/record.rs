@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Context;
 use super::batch::Batcher;
-use crate::store::{self, ArticleCommit, Commit, Committed, Release, Store, StoreError};
+use crate::store::{self, ArticleCommit, Commit, CommitOutcome, Release, Store, StoreError};
 use async_trait::async_trait;
 use gleaner_core::identity::Seen;
 
@@ -26,27 +26,39 @@ struct Record<V> {
 /// What can be committed, many in one transaction.
 #[async_trait]
 trait Verdict: Sized + Send + Sync + 'static {
-    async fn commit(store: &dyn Store, all: &[Self], releases: &[Release]) -> store::Result<Vec<Committed>>;
+    async fn commit(
+        store: &dyn Store,
+        all: &[Self],
+        releases: &[Release],
+    ) -> store::Result<Vec<CommitOutcome>>;
 }
 
 #[async_trait]
 impl Verdict for Commit {
-    async fn commit(store: &dyn Store, all: &[Self], releases: &[Release]) -> store::Result<Vec<Committed>> {
+    async fn commit(
+        store: &dyn Store,
+        all: &[Self],
+        releases: &[Release],
+    ) -> store::Result<Vec<CommitOutcome>> {
         store.commit(all, releases).await
     }
 }
 
 #[async_trait]
 impl Verdict for ArticleCommit {
-    async fn commit(store: &dyn Store, all: &[Self], releases: &[Release]) -> store::Result<Vec<Committed>> {
+    async fn commit(
+        store: &dyn Store,
+        all: &[Self],
+        releases: &[Release],
+    ) -> store::Result<Vec<CommitOutcome>> {
         store.commit_articles(all, releases).await
     }
 }
 
 /// Reads what is known and writes what was decided, for all polls at once.
 pub(super) struct Recorder {
-    polls: Batcher<Record<Commit>, Shared<Committed>>,
-    articles: Batcher<Record<ArticleCommit>, Shared<Committed>>,
+    polls: Batcher<Record<Commit>, Shared<CommitOutcome>>,
+    articles: Batcher<Record<ArticleCommit>, Shared<CommitOutcome>>,
     known: Batcher<i64, Shared<Vec<Seen>>>,
 }
 
@@ -66,7 +78,7 @@ impl Recorder {
         &self,
         commit: Commit,
         release: Option<Release>,
-    ) -> impl Future<Output = Shared<Committed>> + use<> {
+    ) -> impl Future<Output = Shared<CommitOutcome>> + use<> {
         let answer = self.polls.hand_over(Record { verdict: Some(Box::new(commit)), release }).await;
         async move {
             match answer {
@@ -81,7 +93,7 @@ impl Recorder {
         &self,
         commit: ArticleCommit,
         release: Option<Release>,
-    ) -> Shared<Committed> {
+    ) -> Shared<CommitOutcome> {
         submit(&self.articles, Record { verdict: Some(Box::new(commit)), release }).await
     }
 
@@ -97,7 +109,7 @@ impl Recorder {
 }
 
 /// Gathers verdicts, and writes what has gathered.
-fn writer<V: Verdict>(cx: &Context) -> Batcher<Record<V>, Shared<Committed>> {
+fn writer<V: Verdict>(cx: &Context) -> Batcher<Record<V>, Shared<CommitOutcome>> {
     let (store, metrics) = (Arc::clone(&cx.store), Arc::clone(&cx.metrics));
     let committed = Arc::clone(&cx.committed);
     Batcher::start(COMMITS, move |records| {
@@ -122,7 +134,7 @@ fn gone() -> Arc<StoreError> {
     Arc::new(StoreError::NotFound { entity: "worker", key: "that records polls".into() })
 }
 
-async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Vec<Shared<Committed>> {
+async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Vec<Shared<CommitOutcome>> {
     let mut verdicts = Vec::with_capacity(records.len());
     let (mut with, mut releases) = (Vec::with_capacity(records.len()), Vec::new());
     let mut has_verdict = Vec::with_capacity(records.len());
@@ -134,7 +146,7 @@ async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Ve
         }
         releases.extend(record.release);
     }
-    let results: Vec<Shared<Committed>> = match V::commit(&*store, &verdicts, &releases).await {
+    let results: Vec<Shared<CommitOutcome>> = match V::commit(&*store, &verdicts, &releases).await {
         Ok(committed) => committed.into_iter().map(Ok).collect(),
         // One bad apple must not spoil the batch: each alone, so that only the bad one fails.
         Err(error) if verdicts.len() > 1 && !error.is_for_all() => {
@@ -148,7 +160,11 @@ async fn write<V: Verdict>(store: Arc<dyn Store>, records: Vec<Record<V>>) -> Ve
     let mut results = results.into_iter();
     has_verdict
         .into_iter()
-        .map(|has| if has { results.next().unwrap_or_else(|| Err(gone())) } else { Ok(Committed::Discarded) })
+        .map(
+            |has| {
+                if has { results.next().unwrap_or_else(|| Err(gone())) } else { Ok(CommitOutcome::Discarded) }
+            },
+        )
         .collect()
 }
 
@@ -159,11 +175,12 @@ async fn one_by_one<V: Verdict>(
     verdicts: &[V],
     with: &[Option<Release>],
     releases: &[Release],
-) -> Vec<Shared<Committed>> {
+) -> Vec<Shared<CommitOutcome>> {
     let mut results = Vec::with_capacity(verdicts.len());
     for (verdict, release) in verdicts.iter().zip(with) {
         let committed = V::commit(store, std::slice::from_ref(verdict), release.as_slice()).await;
-        results.push(committed.map(|mut one| one.pop().unwrap_or(Committed::Discarded)).map_err(Arc::new));
+        results
+            .push(committed.map(|mut one| one.pop().unwrap_or(CommitOutcome::Discarded)).map_err(Arc::new));
     }
     let alone: Vec<Release> =
         releases.iter().filter(|release| !with.contains(&Some(**release))).copied().collect();

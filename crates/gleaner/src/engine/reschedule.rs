@@ -3,7 +3,7 @@
 //! again at the next start.
 
 use gleaner_core::health::rederive;
-use gleaner_core::schedule::{HostState, Situation};
+use gleaner_core::schedule::Situation;
 
 use super::Inner;
 use super::host::host_key;
@@ -72,7 +72,6 @@ async fn one(inner: &Inner, source: Source) -> Result<bool, StoreError> {
     let at = Situation {
         health: &source.health,
         hints: &source.memory.hints,
-        host: &HostState::default(),
         interval: inner.interval(&source, &source.memory, now).await,
         policy: cx.policy(&source),
     };

@@ -9,8 +9,8 @@ use super::told::tell;
 use crate::clock::{Clock, RandomSource};
 use crate::fetch::Fetcher;
 use crate::store::{
-    Delivery, DeliveryStatus, Event, EventFilter, KindPattern, Progress, Seek, Sent, Store, StoreError,
-    Visibility, Webhook,
+    Delivery, DeliveryStatus, Event, EventCursor, EventFilter, KindPattern, Progress, Store, StoreError,
+    Visibility, Webhook, WebhookReport,
 };
 use crate::vault::Vault;
 
@@ -91,7 +91,7 @@ impl Inner {
             let seq = delivery.seq.unwrap_or_default();
             // What its owner may not see any more is gone for it.
             let filter = EventFilter { kinds: Vec::new(), ..self.filter(webhook).await? };
-            let found = self.store.list_events(&filter, Seek::After(seq - 1), 1).await?.pop();
+            let found = self.store.list_events(&filter, EventCursor::After(seq - 1), 1).await?.pop();
             let event = found.filter(|event| event.seq == Some(seq));
             if let Some(event) = event {
                 return Ok(Some(Job { event, delivery, again: true }));
@@ -105,7 +105,8 @@ impl Inner {
             return Ok(None);
         }
         let (last_seq, last) = (webhook.progress.last_seq, self.store.kept_events().await?.last);
-        let events = self.store.list_events(&self.filter(webhook).await?, Seek::After(last_seq), 1).await?;
+        let events =
+            self.store.list_events(&self.filter(webhook).await?, EventCursor::After(last_seq), 1).await?;
         let Some(event) = events.into_iter().next() else {
             if last - last_seq >= SKIPPED {
                 self.store.skip_events(webhook.id, last_seq, last).await?;
@@ -135,7 +136,7 @@ impl Inner {
         let now = self.clock.now();
         let Job { event, delivery: row, again } = job;
         let mut row = delivery::after_try(row, &tried, now);
-        let mut sent = Sent {
+        let mut sent = WebhookReport {
             webhook_id: webhook.id,
             owner: self.owner.clone(),
             at: now,
@@ -163,7 +164,7 @@ impl Inner {
                 }
             }
         }
-        self.store.record_sent(&sent).await
+        self.store.record_deliveries(&sent).await
     }
 
     /// Gives up one event, and with it all after it that have been waiting for as long.
@@ -172,9 +173,9 @@ impl Inner {
         webhook: &Webhook,
         row: Delivery,
         error: &str,
-        sent: &mut Sent,
+        sent: &mut WebhookReport,
     ) -> Result<(), StoreError> {
-        let after = Seek::After(row.seq.unwrap_or_default());
+        let after = EventCursor::After(row.seq.unwrap_or_default());
         let rest = self.store.list_events(&self.filter(webhook).await?, after, GIVEN_UP).await?;
         let old = rest.iter().take_while(|event| delivery::is_given_up(&sent.progress, event, sent.at));
         let all = std::iter::once(row).chain(old.map(|event| delivery::fresh(webhook, event)));

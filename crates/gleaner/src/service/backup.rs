@@ -12,7 +12,7 @@ use super::ServiceError;
 use super::actor::via_command_line;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, StoreUrl};
-use crate::store::{NewAudit, StoreError, whole};
+use crate::store::{NewAudit, StoreError, maintenance};
 use crate::vault::Vault;
 
 /// What was copied.
@@ -50,10 +50,10 @@ pub async fn back_up(config: &Config, to: &Path, force: bool) -> Result<Copied, 
     // Under another name until it is whole: whoever finds a backup can trust it.
     let draft = beside(to, ".partial");
     remove(&draft).and_then(|()| create_private(&draft).map(drop)).map_err(|error| failed(&draft, &error))?;
-    let copied = whole::copy(&database, &draft).await;
+    let copied = maintenance::copy(&database, &draft).await;
     let now = SystemClock.now();
     let copied = match copied {
-        Ok(()) => whole::mark_copy(&draft, now).await,
+        Ok(()) => maintenance::mark_copy(&draft, now).await,
         Err(error) => Err(error),
     };
     let copied = copied.map_err(ServiceError::from).and_then(|()| {
@@ -67,7 +67,7 @@ pub async fn back_up(config: &Config, to: &Path, force: bool) -> Result<Copied, 
         copy_private(key, &key_to).map_err(|error| failed(&key_to, &error))?;
     }
     let entry = audit_entry("backup", to, now, None);
-    if let Err(error) = whole::append_audit(&database, &entry).await {
+    if let Err(error) = maintenance::append_audit(&database, &entry).await {
         tracing::error!(%error, "the backup is made, but its row of the audit log could not be written");
     }
     let bytes = fs::metadata(to).map_err(|error| failed(to, &error))?.len();
@@ -101,10 +101,10 @@ pub async fn restore(config: &Config, from: &Path, force: bool) -> Result<Copied
         key: key.as_deref().map(|key| beside(key, ".restoring")),
     };
     drafts.prepare(from, &key_from).map_err(|error| failed(&drafts.database, &error))?;
-    let taken_at = whole::take_mark(&drafts.database).await?;
+    let taken_at = maintenance::take_mark(&drafts.database).await?;
     let changes = json!({ "backup_taken_at": taken_at }).to_string();
     let entry = audit_entry("restore", from, SystemClock.now(), Some(changes));
-    whole::append_audit(&drafts.database, &entry).await?;
+    maintenance::append_audit(&drafts.database, &entry).await?;
     let replaced = keep_former(&database).map_err(|error| failed(&database, &error))?;
     if let Err(error) = drafts.put_in_place(&database, key.as_deref()) {
         put_key_back(key.as_deref(), replaced.as_deref());
@@ -201,7 +201,7 @@ async fn check(from: &Path) -> Result<(), ServiceError> {
             "it has a log beside it, as a database in use has; `gleaner backup` makes whole copies",
         ));
     }
-    let state = whole::examine(from).await.map_err(|error| wrong(&error.to_string()))?;
+    let state = maintenance::check_file(from).await.map_err(|error| wrong(&error.to_string()))?;
     if !state.damage.is_empty() {
         return Err(wrong(&format!("it is damaged:\n  {}", state.damage.join("\n  "))));
     }
@@ -221,7 +221,7 @@ async fn may_replace(database: &Path, force: bool) -> Result<(), ServiceError> {
         return Ok(());
     }
     let shown = database.display();
-    match whole::settle(database).await {
+    match maintenance::merge_log(database).await {
         Err(StoreError::Locked { .. }) if !force => {
             let message = format!("{shown} is in use; stop gleaner first, or use --force to pull it away");
             Err(ServiceError::conflict("database_in_use", message))

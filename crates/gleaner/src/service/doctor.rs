@@ -15,7 +15,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, StoreUrl};
 use crate::fetch::{Fetcher, NetworkOverrides, Request};
 use crate::hex;
-use crate::store::whole;
+use crate::store::maintenance;
 use crate::vault::{Vault, VaultError, random};
 
 /// Less room than this is a worry, and less than that wrong.
@@ -94,7 +94,7 @@ pub async fn examine(config: &Config, url: &Url) -> Vec<Finding> {
 
 struct Looked {
     finding: Finding,
-    state: Option<whole::State>,
+    state: Option<maintenance::DatabaseState>,
 }
 
 async fn look_at_database(config: &Config) -> Looked {
@@ -105,7 +105,7 @@ async fn look_at_database(config: &Config) -> Looked {
         StoreUrl::Sqlite(path) => path.display().to_string(),
         StoreUrl::Postgres(url) => url.expose().to_string(),
     };
-    let state = match whole::look(&url).await {
+    let state = match maintenance::inspect(&url).await {
         Ok(state) => state,
         Err(error) => {
             let advice = match &config.store.url {
@@ -140,7 +140,7 @@ async fn look_at_database(config: &Config) -> Looked {
 
 /// A database that is still to be made needs a directory that can be written.
 fn not_there_yet(path: &Path) -> Finding {
-    let marker = whole::marker(path);
+    let marker = maintenance::marker(path);
     if marker.exists() {
         return Finding::wrong(
             "database",
@@ -232,7 +232,7 @@ fn key(config: &Config, sealed: i64) -> Finding {
 }
 
 /// What time it is here, for the database, for the file system, and by what is recorded.
-fn clock(config: &Config, state: Option<&whole::State>) -> Finding {
+fn clock(config: &Config, state: Option<&maintenance::DatabaseState>) -> Finding {
     let now = SystemClock.now();
     let apart = |other: Time| if other > now { other.since(now) } else { now.since(other) };
     let advice = "let the system keep its clock right, as with chrony or systemd-timesyncd";

@@ -2,7 +2,7 @@
 
 use gleaner_core::health::{Decision, Status, StatusEvent, StatusEventKind, by_hand, rederive};
 use gleaner_core::link;
-use gleaner_core::schedule::{HostState, Situation};
+use gleaner_core::schedule::Situation;
 use gleaner_core::suspect::Change;
 use gleaner_core::time::Time;
 
@@ -118,21 +118,14 @@ impl By<'_> {
         if same || source.health.awaiting_poll {
             return None;
         }
-        let host = HostState::default();
-        Some(rederive(&self.situation(source, settings, &host), now, self.random.jitter()))
+        Some(rederive(&self.situation(source, settings), now, self.random.jitter()))
     }
 
     /// Input of decisions and explanations of a source.
-    pub(super) fn situation<'a>(
-        &'a self,
-        source: &'a Source,
-        settings: &SourceSettings,
-        host: &'a HostState,
-    ) -> Situation<'a> {
+    pub(super) fn situation<'a>(&'a self, source: &'a Source, settings: &SourceSettings) -> Situation<'a> {
         Situation {
             health: &source.health,
             hints: &source.memory.hints,
-            host,
             interval: settings.interval.resolve(self.config.source.poll_interval),
             policy: self.config.policy(settings.policy.as_deref()),
         }

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use super::open_callers::OpenCaller;
 use super::{Actor, By, Scope, Service, ServiceError};
 use crate::engine::{Told, tell};
-use crate::store::{EventFilter, Kept, KindPattern, NewEvent, Seek};
+use crate::store::{EventCursor, EventFilter, EventRange, KindPattern, NewEvent};
 
 /// How many events a stream holds at most that its reader has not taken yet.
 const HELD: u32 = 50;
@@ -119,7 +119,7 @@ impl By<'_> {
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Told>, ServiceError> {
-        self.list_events(query, Seek::Before(before.unwrap_or(i64::MAX)), limit).await
+        self.list_events(query, EventCursor::Before(before.unwrap_or(i64::MAX)), limit).await
     }
 
     /// Events, the oldest first, after that one.
@@ -129,13 +129,13 @@ impl By<'_> {
         after: i64,
         limit: u32,
     ) -> Result<Vec<Told>, ServiceError> {
-        self.list_events(query, Seek::After(after), limit).await
+        self.list_events(query, EventCursor::After(after), limit).await
     }
 
     async fn list_events(
         &self,
         query: &EventQuery,
-        seek: Seek,
+        seek: EventCursor,
         limit: u32,
     ) -> Result<Vec<Told>, ServiceError> {
         self.actor.must(Scope::Read)?;
@@ -247,7 +247,7 @@ impl EventStream {
             self.held.push_back(News::Gap { after: self.after, resumed_after });
             self.after = resumed_after;
         }
-        let events = store.list_events(&self.filter, Seek::After(self.after), HELD).await?;
+        let events = store.list_events(&self.filter, EventCursor::After(self.after), HELD).await?;
         let told = tell(&**store, &events).await?;
         // Where there are no more, all up to what was the latest before have been looked at.
         let seen = if told.len() < HELD as usize { kept.last } else { 0 };
@@ -265,7 +265,7 @@ fn is_meant(filter: &EventFilter, event: &Told) -> bool {
 }
 
 /// Where to go on for somebody whose place is not kept any more, or never was: the database may be an older copy.
-fn resumed(after: i64, kept: Kept) -> Option<i64> {
+fn resumed(after: i64, kept: EventRange) -> Option<i64> {
     if after > kept.last {
         return Some(kept.last);
     }

@@ -1,13 +1,13 @@
 //! Why a source is where it is, with the polls that led there.
 
 use gleaner_core::explain::{Around, Evidence, Explanation, explain};
-use gleaner_core::schedule::{HostState, Why};
+use gleaner_core::schedule::Why;
 use gleaner_core::source::Interval;
 use gleaner_core::time::{Span, Time};
 
 use super::{By, Poll, PollPages, Scope, ServiceError, Source};
 use crate::engine;
-use crate::store::{EventFilter, KindPattern, Seek};
+use crate::store::{EventCursor, EventFilter, KindPattern};
 
 /// How many rows of the history are told.
 const EVIDENCE: u32 = 10;
@@ -18,9 +18,8 @@ impl By<'_> {
         self.actor.must(Scope::Read)?;
         let source = self.visible_source(id).await?;
         let polls = self.store.polls(id, None, EVIDENCE).await?;
-        let host = HostState::default();
         let now = self.clock.now();
-        let mut at = self.situation(&source, &source.settings, &host);
+        let mut at = self.situation(&source, &source.settings);
         let mut around = self.around(&source, polls.first()).await?;
         if let Some((interval, words)) = self.auto(&source, now).await? {
             at.interval = interval;
@@ -55,7 +54,7 @@ impl By<'_> {
             visibility: self.actor.visibility(),
         };
         let mut told = told;
-        for event in self.store.list_events(&filter, Seek::Before(i64::MAX), 1).await? {
+        for event in self.store.list_events(&filter, EventCursor::Before(i64::MAX), 1).await? {
             let payload: serde_json::Value = serde_json::from_str(&event.event.payload).unwrap_or_default();
             let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
             told = told.moved(event.created_at, &text("from"), &text("to"), &text("reason"));

@@ -1,7 +1,7 @@
 //! What a person does to a source by hand: enable, disable, set aside, lift.
 
 use gleaner_core::health::{Health, Status, StatusEvent, StatusEventKind, by_hand, rederive};
-use gleaner_core::schedule::{HostState, Situation};
+use gleaner_core::schedule::Situation;
 
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::store::{Source, SourceEdit};
@@ -68,8 +68,7 @@ impl By<'_> {
                 return Ok(None);
             }
             let health = Health { disabled: None, ..source.health.clone() };
-            let host = HostState::default();
-            let at = Situation { health: &health, ..self.situation(source, &source.settings, &host) };
+            let at = Situation { health: &health, ..self.situation(source, &source.settings) };
             let mut decision = rederive(&at, now, self.random.jitter());
             let reason = "enabled by hand: disabling it was taken back".to_owned();
             decision.events.insert(0, StatusEvent { kind: StatusEventKind::Enabled, reason });

@@ -56,7 +56,7 @@ pub(super) type LatestReadiness = tokio::sync::Mutex<Option<(Instant, Readiness)
 pub(super) type Counts = Vec<(Status, u64)>;
 
 /// How sources stand, counted lately.
-pub(super) type Counted = Kept<Standing>;
+pub(super) type Counted = Kept<SourceCounts>;
 
 /// Something that takes a while to count, until when it is good, and for whom.
 pub(super) struct Kept<T>(Mutex<HashMap<Visibility, (Instant, Arc<T>)>>);
@@ -90,7 +90,7 @@ impl<T> Kept<T> {
 }
 
 /// How sources stand.
-pub(super) struct Standing {
+pub(super) struct SourceCounts {
     /// How many there are of each status.
     pub(super) counts: Counts,
     /// The first of those that wait for a person.
@@ -158,14 +158,14 @@ impl By<'_> {
     }
 
     /// How sources stand.
-    pub(super) async fn counted(&self) -> Result<Arc<Standing>, ServiceError> {
+    pub(super) async fn counted(&self) -> Result<Arc<SourceCounts>, ServiceError> {
         self.actor.must(Scope::Read)?;
         let visibility = self.visibility().await?;
         let visible = SourceFilter { visibility: visibility.clone(), ..SourceFilter::default() };
         let waits = SourceFilter { waits_for_person: true, ..visible.clone() };
         let suspect = SourceFilter { suspect: true, ..visible };
         let count = async {
-            Ok(Standing {
+            Ok(SourceCounts {
                 counts: self.store.count_by_status(&visibility).await?,
                 waiting: self.store.sources(&waits, None, WAITING).await?,
                 suspects: self.store.count_sources(&suspect, MOST_SUSPECTS).await?,

@@ -63,10 +63,10 @@ use tokio::sync::{Notify, Semaphore};
 pub use crate::engine::{PollEnd, SourceReport, Told, ToldSource, observed_redirect};
 pub use crate::fetch::Credential;
 pub use crate::store::{
-    Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, GoesBy, Host,
-    HostOrder, Key, Listed, NewArticle, NewAudit, NewEvent, Place, Poll, PollPages, Post, PostFilter,
-    Repeated, Sorted, Source, SourceFilter, SourceName, SourceOrder, SourceSettings, StoreError, Stream,
-    Text, Token, TokenKind, Turn, User, WaitingPage, Webhook, Worker,
+    Activity, Article, AuditEntry, AuditFilter, Collection, Delivery, DeliveryStatus, Host, HostOrder,
+    IdempotencyState, NewArticle, NewAudit, NewEvent, PagePosition, PolicyFilter, Poll, PollPages, Post,
+    PostFilter, SortKey, SortOrder, SortPosition, Source, SourceFilter, SourceName, SourceOrder,
+    SourceSettings, StoreError, Stream, Token, TokenKind, User, WaitingPage, Webhook, Worker,
 };
 pub use access::{Granted, LoggedIn, Login};
 pub use actor::{Actor, Scope};
@@ -135,7 +135,7 @@ pub struct Service {
     poller: OnceLock<Poller>,
     metrics: Arc<Metrics>,
     counted: Counted,
-    held: health::Kept<Vec<crate::store::Held>>,
+    held: health::Kept<Vec<crate::store::HeldSources>>,
     any_private: visibility::AnyPrivate,
     failed_logins: audit::FailedLogins,
     jobs: import_jobs::Jobs,
@@ -188,9 +188,9 @@ impl Service {
         };
         // Who is not heard from for a lease keeps no locks either: others are to go on with what it had.
         let lease = Duration::from_millis(config.serve.lease.as_millis());
-        let patience = lease.clamp(Duration::from_secs(5), Options::new("").patience);
+        let time_limit = lease.clamp(Duration::from_secs(5), Options::new("").time_limit);
         let max_connections = config.store.max_connections;
-        let options = Options { max_connections, patience, ..Options::new(url) };
+        let options = Options { max_connections, time_limit, ..Options::new(url) };
         let store = store::open(&options).await?;
         Ok(Self { network_overrides, ..Self::new(store, config, clock, random) })
     }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::{By, Scope, ServiceError};
-use crate::store::{Host, HostOrder, Place, Sorted, Source, SourceFilter, SourceName, SourceOrder, Turn};
+use crate::store::{
+    Host, HostOrder, PagePosition, SortOrder, SortPosition, Source, SourceFilter, SourceName, SourceOrder,
+};
 
 /// A page of such a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,25 +13,25 @@ pub struct Sheet<T> {
     /// What is on it.
     pub items: Vec<T>,
     /// The page before this one ends before here; none: this is the first.
-    pub previous: Option<Place>,
+    pub previous: Option<SortPosition>,
     /// The page after this one begins after here; none: this is the last.
-    pub next: Option<Place>,
+    pub next: Option<SortPosition>,
 }
 
 impl<T> Sheet<T> {
     /// A page of what was read, one more than it holds, so that it is known whether another follows.
-    fn of(mut rows: Vec<(Place, T)>, turn: &Turn, limit: usize) -> Self {
+    fn of(mut rows: Vec<(SortPosition, T)>, turn: &PagePosition, limit: usize) -> Self {
         let more = rows.len() > limit;
-        if more && matches!(turn, Turn::Before(_)) {
+        if more && matches!(turn, PagePosition::Before(_)) {
             rows.remove(0);
         }
         rows.truncate(limit);
         let (first, last) = (rows.first().map(|row| row.0.clone()), rows.last().map(|row| row.0.clone()));
         // Who turned a page came from somewhere.
         let (before, after) = match turn {
-            Turn::First => (false, more),
-            Turn::After(_) => (true, more),
-            Turn::Before(_) => (more, true),
+            PagePosition::First => (false, more),
+            PagePosition::After(_) => (true, more),
+            PagePosition::Before(_) => (more, true),
         };
         Self {
             items: rows.into_iter().map(|(_, item)| item).collect(),
@@ -44,8 +46,8 @@ impl By<'_> {
     pub async fn sources_page(
         &self,
         filter: &SourceFilter,
-        order: Sorted<SourceOrder>,
-        turn: &Turn,
+        order: SortOrder<SourceOrder>,
+        turn: &PagePosition,
         limit: u32,
     ) -> Result<Sheet<Source>, ServiceError> {
         self.actor.must(Scope::Read)?;
@@ -58,8 +60,8 @@ impl By<'_> {
     pub async fn hosts_page(
         &self,
         text: Option<&str>,
-        order: Sorted<HostOrder>,
-        turn: &Turn,
+        order: SortOrder<HostOrder>,
+        turn: &PagePosition,
         limit: u32,
     ) -> Result<Sheet<Host>, ServiceError> {
         self.actor.must(Scope::Read)?;

@@ -5,7 +5,7 @@ use gleaner_core::outcome::ErrorKind;
 use gleaner_core::policy::Policy;
 
 use super::{By, Scope, Service, ServiceError};
-use crate::store::GoesBy;
+use crate::store::PolicyFilter;
 
 /// A policy, and who goes by it.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ pub struct HeldBy {
 
 impl Service {
     /// The policy that a source goes by, by the name it names. A name that config no longer has stands for the default.
-    fn goes_by<'a>(&'a self, named: Option<&'a str>) -> &'a str {
+    fn goes_by_policy<'a>(&'a self, named: Option<&'a str>) -> &'a str {
         let known = named.filter(|name| self.config.policies.contains_key(*name));
         known.unwrap_or(&self.config.source.policy)
     }
@@ -41,10 +41,10 @@ impl Service {
 
 impl Service {
     /// The sources that go by a policy of that name, as a list is limited to them.
-    pub fn who_goes_by(&self, name: &str) -> GoesBy {
+    pub fn who_goes_by(&self, name: &str) -> PolicyFilter {
         let is_default = *name == self.config.source.policy;
         let unless = is_default.then(|| self.config.policies.keys().cloned().collect());
-        GoesBy { name: name.to_owned(), unless }
+        PolicyFilter { name: name.to_owned(), unless }
     }
 }
 
@@ -57,7 +57,7 @@ impl By<'_> {
         let found = self.service.held.or_count(&visibility, count).await?;
         let mut held: Vec<HeldBy> = Vec::new();
         for row in found.iter() {
-            let (Ok(kind), policy) = (row.kind.parse(), self.goes_by(row.policy.as_deref())) else {
+            let (Ok(kind), policy) = (row.kind.parse(), self.goes_by_policy(row.policy.as_deref())) else {
                 continue;
             };
             let same = |one: &&mut HeldBy| (&*one.policy, one.kind, one.status) == (policy, kind, row.status);
@@ -87,7 +87,7 @@ impl By<'_> {
             is_default: policy.name == *default,
             sources: uses
                 .iter()
-                .filter(|(named, _)| self.goes_by(named.as_deref()) == policy.name)
+                .filter(|(named, _)| self.goes_by_policy(named.as_deref()) == policy.name)
                 .map(|(_, count)| count)
                 .sum(),
         });

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use crate::engine::{Told, tell};
-use crate::store::{EventFilter, Seek, Store, StoreError, Visibility};
+use crate::store::{EventCursor, EventFilter, Store, StoreError, Visibility};
 
 /// How many are kept: some may tell of a hundred posts.
 const KEPT: usize = 200;
@@ -91,7 +91,7 @@ impl Recent {
             return Ok(());
         }
         let filter = EventFilter { visibility: visibility.clone(), ..EventFilter::default() };
-        let events = store.list_events(&filter, Seek::After(self.last), KEPT as u32).await?;
+        let events = store.list_events(&filter, EventCursor::After(self.last), KEPT as u32).await?;
         let told = tell(store, &events).await?;
         // Where there are fewer, the others were deleted meanwhile or may not be seen.
         let seen = if told.len() < KEPT { latest } else { 0 };

@@ -4,7 +4,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use super::{By, ServiceError};
-use crate::store::Repeated;
+use crate::store::IdempotencyState;
 
 impl By<'_> {
     /// What a request is known by. Keyed, since what was sent may hold secrets that are short enough to be guessed.
@@ -24,7 +24,11 @@ impl By<'_> {
     }
 
     /// Begins a request under a key of its sender's.
-    pub async fn begin_request(&self, key: &str, fingerprint: &[u8]) -> Result<Repeated, ServiceError> {
+    pub async fn begin_request(
+        &self,
+        key: &str,
+        fingerprint: &[u8],
+    ) -> Result<IdempotencyState, ServiceError> {
         Ok(self.store.begin_request(self.actor.user_id, key, fingerprint, self.clock.now()).await?)
     }
 

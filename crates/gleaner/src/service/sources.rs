@@ -9,7 +9,7 @@ use serde_json::json;
 use super::audit::Target;
 use super::{By, Checks, Scope, ServiceError, SourceFields};
 use crate::engine::host_key;
-use crate::store::{self, Created, Show, Source, SourceFilter, SourceSettings, StoreError};
+use crate::store::{self, Created, Source, SourceFilter, SourceSettings, StoreError};
 
 /// What became of a source to be added.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,19 +142,6 @@ impl By<'_> {
     ) -> Result<Vec<Source>, ServiceError> {
         self.actor.must(Scope::Read)?;
         Ok(self.store.sources(&self.visible(filter).await?, after, limit).await?)
-    }
-
-    /// Lists sources, by id.
-    pub async fn list(
-        &self,
-        filter: &SourceFilter,
-        after: Option<i64>,
-        limit: u32,
-        show: Show<'_>,
-    ) -> Result<(), ServiceError> {
-        self.actor.must(Scope::Read)?;
-        let filter = self.visible(filter).await?;
-        Ok(self.store.listing(&filter, after, limit, show).await?)
     }
 
     /// How many sources a filter finds, counted up to that many.

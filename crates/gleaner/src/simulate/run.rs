@@ -15,7 +15,7 @@ use gleaner_core::judgement::{HostMemory, Judgement, Notice, Poll, Verdict, judg
 use gleaner_core::network::{Down, Guard, Leave};
 use gleaner_core::outcome::{Failure, Outcome};
 use gleaner_core::policy::Policy;
-use gleaner_core::schedule::{Hints, HostState, Situation};
+use gleaner_core::schedule::{Hints, Situation};
 use gleaner_core::time::{Jitter, Span, Time};
 
 use super::measure::Measures;
@@ -72,7 +72,7 @@ struct SourceState {
 struct HostQueue {
     due: BinaryHeap<Reverse<(i64, u32)>>,
     memory: HostMemory,
-    free_at: i64,
+    delay_until: i64,
     wake_at: i64,
 }
 
@@ -168,7 +168,7 @@ impl Engine<'_, '_> {
             queue.due.pop();
             return self.due(host, now);
         }
-        if at > now || queue.free_at > now {
+        if at > now || queue.delay_until > now {
             return None;
         }
         queue.due.pop();
@@ -184,7 +184,7 @@ impl Engine<'_, '_> {
         }
         queue.wake_at = NEVER;
         if let Some(Reverse((at, _))) = queue.due.peek() {
-            queue.wake_at = (*at).max(queue.free_at);
+            queue.wake_at = (*at).max(queue.delay_until);
             self.queue.push(Reverse((queue.wake_at, host)));
         }
     }
@@ -208,7 +208,6 @@ impl Engine<'_, '_> {
         let at = Situation {
             health: &self.sources[index].health,
             hints: &hints,
-            host: &HostState::default(),
             interval,
             policy: &self.setup.policy,
         };
@@ -279,9 +278,9 @@ impl Engine<'_, '_> {
         self.sources[index].health = decision.health;
         self.set_next(index, decision.next.map_or(NEVER, |next| next.at.as_millis()));
         let hold = decision.host_hold_until.map_or(0, Time::as_millis);
-        let free_at = hold.max(now + verdict.host_gap.as_millis() as i64);
+        let delay_until = hold.max(now + verdict.host_gap.as_millis() as i64);
         let queue = &mut self.hosts[host];
-        queue.free_at = queue.free_at.max(free_at);
+        queue.delay_until = queue.delay_until.max(delay_until);
         for taken in verdict.taken_back {
             let other = taken.asked.source as usize;
             if self.sources[other].health.last_polled_at == Some(taken.last_at) {

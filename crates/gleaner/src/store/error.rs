@@ -1,50 +1,30 @@
-//! What a store can fail with, in words for the person who reads it; the driver's error is the `source`.
+//! Errors of the store; the driver's error is the `source`.
 
 /// A store's failure.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is no such thing.
     #[error("{entity} {key} does not exist")]
-    NotFound {
-        /// What kind of thing.
-        entity: &'static str,
-        /// Which one.
-        key: String,
-    },
+    NotFound { entity: &'static str, key: String },
     /// There is one already.
     #[error("{entity} {key} already exists{}", id.map(|id| format!(", with the id {id}")).unwrap_or_default())]
     Duplicate {
-        /// What kind of thing.
         entity: &'static str,
-        /// Which one.
         key: String,
         /// The id of the one that is there.
         id: Option<i64>,
     },
     /// Somebody changed it since it was read.
     #[error("{entity} {key} was changed meanwhile; read it again")]
-    Changed {
-        /// What kind of thing.
-        entity: &'static str,
-        /// Which one.
-        key: String,
-    },
+    Changed { entity: &'static str, key: String },
     /// It is still in use.
     #[error("{entity} {key} cannot be deleted: {why}")]
-    InUse {
-        /// What kind of thing.
-        entity: &'static str,
-        /// Which one.
-        key: String,
-        /// By what.
-        why: &'static str,
-    },
+    InUse { entity: &'static str, key: String, why: &'static str },
     /// The URL names no database.
     #[error("'{url}' names no database: {why}")]
     BadUrl {
         /// The URL, without its password.
         url: String,
-        /// What is wrong.
         why: String,
     },
     /// It was there before and is gone, or is empty.
@@ -53,7 +33,6 @@ pub enum StoreError {
          put the file back, or delete {marker} to begin with an empty one"
     )]
     Missing {
-        /// Which database.
         database: String,
         /// The file that says that it was there.
         marker: String,
@@ -63,59 +42,29 @@ pub enum StoreError {
         "the database {database} has schema version {found}, but this gleaner knows only {known}; \
          use the gleaner that wrote it, or a newer one"
     )]
-    Newer {
-        /// Which database.
-        database: String,
-        /// Its version.
-        found: i64,
-        /// Ours.
-        known: i64,
-    },
+    Newer { database: String, found: i64, known: i64 },
     /// It cannot be written.
     #[error(
         "the database {database} is read-only; check the permissions of the file and its directory, or the role"
     )]
-    ReadOnly {
-        /// Which database.
-        database: String,
-        /// The driver's error.
-        source: sqlx::Error,
-    },
+    ReadOnly { database: String, source: sqlx::Error },
     /// Another process holds it.
     #[error("the database {database} is locked by another process; stop that one, or wait until it is done")]
-    Locked {
-        /// Which database.
-        database: String,
-        /// The driver's error.
-        source: sqlx::Error,
-    },
+    Locked { database: String, source: sqlx::Error },
     /// There is no room left.
     #[error("the database {database} has no room left to write; free some disk space")]
-    Full {
-        /// Which database.
-        database: String,
-        /// The driver's error.
-        source: sqlx::Error,
-    },
+    Full { database: String, source: sqlx::Error },
     /// It does not answer, or not in time.
     #[error("the database {database} does not answer; is it there, and the network between?")]
-    Silent {
-        /// Which database.
-        database: String,
-    },
+    Silent { database: String },
     /// Anything else.
     #[error("the database {database} failed: {source}; `gleaner doctor` looks for the reason")]
-    Database {
-        /// Which database.
-        database: String,
-        /// The driver's error.
-        source: sqlx::Error,
-    },
+    Database { database: String, source: sqlx::Error },
 }
 
 impl StoreError {
-    /// Whether it is about the database as a whole, so that trying a part of the work alone is no use. What the database
-    /// says of a statement or a row is not; that it is being stopped, or that somebody else was first, is.
+    /// Whether it concerns the database as a whole, so that trying part of the work alone is no use. An error of a statement
+    /// or a row does not; a shutdown or a conflict with another transaction does.
     pub fn is_for_all(&self) -> bool {
         match self {
             Self::ReadOnly { .. } | Self::Locked { .. } | Self::Full { .. } | Self::Silent { .. } => true,
@@ -125,7 +74,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the database refuses what is to be written, for what it is.
+    /// Whether the database refuses the data that is to be written.
     pub fn is_about_a_row(&self) -> bool {
         match self {
             // Too big, against a constraint, of a wrong type, out of range; data, constraints, limits, and what a
@@ -137,11 +86,15 @@ impl StoreError {
         }
     }
 
-    /// Sorts a driver's error by its code, never by its text.
+    /// Classifies a driver's error by its code, never by its text.
     pub(super) fn from_driver(database: &str, source: sqlx::Error) -> Self {
         let database = database.to_owned();
-        if matches!(source, sqlx::Error::PoolTimedOut) {
-            return Self::Silent { database };
+        match &source {
+            sqlx::Error::PoolTimedOut => return Self::Silent { database },
+            sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+                return Self::Silent { database };
+            }
+            _ => {}
         }
         match code(&source).as_deref() {
             Some("8" | "25006" | "42501") => Self::ReadOnly { database, source },

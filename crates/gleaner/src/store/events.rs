@@ -1,4 +1,4 @@
-//! What happened, in the order in which the world hears of it.
+//! Events, in the order in which they are published.
 
 use std::collections::HashMap;
 
@@ -7,52 +7,51 @@ use gleaner_core::time::Time;
 
 use super::{Event, NewEvent, Post, Result, Visibility};
 
-/// How many posts one event tells of at most: a poll that found more is told in several.
-pub const POSTS_PER_EVENT: usize = 100;
+pub use crate::event_payload::POSTS_PER_EVENT;
 
-/// Events: written with what they tell, numbered once that is committed, read by number.
+/// Events: written in the transaction of what they report, numbered after its commit, read by number.
 #[async_trait]
 pub trait Events: Send + Sync {
-    /// Tells the world of something that nothing else is written with.
+    /// Writes events that belong to no other transaction.
     async fn append_events(&self, events: &[NewEvent], now: Time) -> Result<()>;
 
-    /// Numbers events that are committed but not numbered yet; how many. Who sees a number sees all before it.
+    /// Numbers committed events that have no number yet; returns how many. Whoever sees a number sees all before it.
     async fn number_events(&self, limit: u32) -> Result<u64>;
 
-    /// Numbered events after that place in the stream.
+    /// Lists numbered events after that number.
     async fn events(&self, after_seq: i64, limit: u32) -> Result<Vec<Event>> {
-        self.list_events(&EventFilter::default(), Seek::After(after_seq), limit).await
+        self.list_events(&EventFilter::default(), EventCursor::After(after_seq), limit).await
     }
 
-    /// Numbered events that a filter lets through.
-    async fn list_events(&self, filter: &EventFilter, from: Seek, limit: u32) -> Result<Vec<Event>>;
+    /// Lists numbered events that match a filter.
+    async fn list_events(&self, filter: &EventFilter, from: EventCursor, limit: u32) -> Result<Vec<Event>>;
 
-    /// Which numbers there are.
-    async fn kept_events(&self) -> Result<Kept>;
+    /// Returns the range of numbers that are kept.
+    async fn kept_events(&self) -> Result<EventRange>;
 
-    /// What events tell of posts; those that are gone are absent.
+    /// Returns the fields of posts that events report; deleted posts are left out.
     async fn post_heads(&self, ids: &[i64]) -> Result<HashMap<i64, PostHead>>;
 
-    /// What events tell of sources; those that are gone are absent.
+    /// Returns the fields of sources that events report; deleted sources are left out.
     async fn source_names(&self, ids: &[i64]) -> Result<HashMap<i64, SourceName>>;
 
-    /// The latest posts of a collection, newest first.
+    /// Lists the latest posts of a collection, newest first.
     async fn latest_posts(&self, collection_id: i64, limit: u32) -> Result<Vec<Post>>;
 }
 
 /// Where to read events from, and which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seek {
+pub enum EventCursor {
     /// After this number, the oldest first.
     After(i64),
     /// Before this number, the newest first.
     Before(i64),
 }
 
-/// Which events; all conditions hold at once.
+/// A filter of events; all conditions must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventFilter {
-    /// Of one of these types; none given: of all.
+    /// Of one of these types; empty: of all.
     pub kinds: Vec<KindPattern>,
     /// About this source.
     pub source_id: Option<i64>,
@@ -133,40 +132,35 @@ impl KindPattern {
     }
 }
 
-/// Which numbers are kept: none where `first > last`.
+/// The range of event numbers that are kept; empty where `first > last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct EventRange {
     /// The oldest event that is still there.
     pub first: i64,
     /// The latest number that was given.
     pub last: i64,
 }
 
-/// What an event tells of a post.
+/// The fields of a post that events report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostHead {
-    /// Its id.
     pub id: i64,
-    /// At most 500 characters of it.
+    /// Cut to 500 characters.
     pub title: Option<String>,
-    /// Where it is read; none where it is longer than any browser takes.
+    /// None where it is longer than 4096 characters.
     pub url: Option<String>,
-    /// At most 500 characters of it.
+    /// Cut to 500 characters.
     pub author: Option<String>,
-    /// When it was published.
     pub published_at: Option<Time>,
     /// Counts changes.
     pub revision: i64,
 }
 
-/// What an event tells of a source.
+/// The fields of a source that events report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceName {
-    /// The collection that it is in.
     pub collection_id: i64,
-    /// What is polled.
     pub url: String,
-    /// What people call it.
     pub name: Option<String>,
 }
 
@@ -218,7 +212,7 @@ mod listed_kinds {
         for file in
             files(crates.join("gleaner/src")).into_iter().chain(files(crates.join("gleaner-core/src")))
         {
-            // Settings begin with `source.`, too; tests name what does not exist.
+            // Settings begin with `source.`, too; tests name types that do not exist.
             let name = file.display().to_string();
             if name.contains("/config/")
                 || name.contains("source_fields")
@@ -242,7 +236,7 @@ mod listed_kinds {
                 let word = |c: char| c.is_ascii_lowercase() || c == '_' || c == '.';
                 let named =
                     areas.iter().any(|area| literal.len() > area.len() && literal.starts_with(area.as_str()));
-                // A test is sent to one webhook, by hand, and is no event.
+                // A manual test of one webhook is no event.
                 let is_other =
                     literal.ends_with(".js") || literal.ends_with(".html") || literal == "webhook.test";
                 if named && !is_other && literal.chars().all(word) && !EVENT_KINDS.contains(&literal) {

@@ -1,5 +1,5 @@
-//! For the tests that kill the process: who looks at a file sees whether a transaction was open when it died, and the
-//! process can be made to save validators before posts, which those tests must notice. No release has this.
+//! For the tests that kill the process: a file records whether a transaction was open when it died, and the process can be
+//! made to store validators before posts, which those tests must notice. No release contains this.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -22,7 +22,7 @@ pub(super) fn validators_first() -> bool {
 pub(super) struct Open;
 
 impl Open {
-    /// Begins one; of nothing, nobody is told.
+    /// Begins one, if there is anything to commit.
     pub(super) fn new(commits: usize) -> Option<Self> {
         (commits > 0).then(|| {
             mark(b"b");

@@ -4,7 +4,6 @@
 pub(super) struct Migration {
     /// From 1 up, without gaps.
     pub(super) version: i64,
-    /// Its statements.
     pub(super) sql: &'static str,
 }
 
@@ -13,7 +12,7 @@ macro_rules! migrations {
     ($database:literal) => {
         &[$crate::store::migrate::Migration {
             version: 1,
-            sql: include_str!(concat!("../../migrations/", $database, "/0001_house.sql")),
+            sql: include_str!(concat!("../../migrations/", $database, "/0001_initial.sql")),
         }]
     };
 }

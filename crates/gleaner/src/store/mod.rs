@@ -1,29 +1,27 @@
-//! What gleaner keeps: one trait, SQLite and PostgreSQL behind it.
+//! Storage: one trait, implemented for SQLite and PostgreSQL.
 //!
 //! The body of SQL in `sql/` is compiled twice, once with `sqlite` and once with `postgres` around it; the
-//! two modules hold what really differs: how to connect, how to lock, and the migrations. Absent on purpose:
-//! decisions. What is due, new or set aside comes from `gleaner_core`; a store only remembers, atomically.
+//! two modules hold how to connect, and `dialect.rs` what differs in SQL. No decisions are made here: what is due, new or
+//! quarantined comes from `gleaner_core`; the store writes it atomically.
 
 mod audit;
+mod dialect;
 mod error;
 mod events;
 #[cfg(feature = "test-faults")]
 mod faults;
-mod in_place;
-mod listed;
+pub mod maintenance;
 mod migrate;
-mod order;
-mod packed;
 mod postgres;
-mod readers;
 mod records;
+mod sorting;
+mod source_json;
 mod sqlite;
 mod streams;
+mod tokens;
 mod types;
 mod visibility;
 mod webhooks;
-pub mod whole;
-mod words;
 mod work;
 mod workers;
 
@@ -41,9 +39,8 @@ use gleaner_core::time::Time;
 pub use audit::*;
 pub use error::StoreError;
 pub use events::*;
-pub use listed::*;
-pub use order::*;
 pub use records::*;
+pub use sorting::*;
 pub use streams::*;
 pub use types::*;
 pub use visibility::*;
@@ -54,32 +51,42 @@ pub use workers::*;
 /// The result of a store's method.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// A store of everything.
+/// All that a store can do.
 pub trait Store:
-    Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Audit + Upkeep
+    Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Audit + Maintenance
 {
 }
 
 impl<T> Store for T where
-    T: Work + Sources + Content + Events + Webhooks + Streams + Workers + People + Access + Audit + Upkeep
+    T: Work
+        + Sources
+        + Content
+        + Events
+        + Webhooks
+        + Streams
+        + Workers
+        + People
+        + Access
+        + Audit
+        + Maintenance
 {
 }
 
-/// Due work, under leases, and what became of it.
+/// Due work, claimed under leases, and its results.
 #[async_trait]
 pub trait Work: Send + Sync {
-    /// Leases due hosts, longest due first, with the sources and pages that are due of them. A host without a
-    /// heartbeat until the lease's end can be claimed again.
+    /// Leases due hosts, longest due first, with their due sources and pages. A host without a heartbeat by the
+    /// end of its lease can be claimed again.
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>>;
 
-    /// Leases the host of one source, due or not, with that source alone; none where somebody else has it.
+    /// Leases the host of one source, due or not, with that source alone; none where another worker holds it.
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>>;
 
     /// Hosts of these sources, as `(source, host)`; unknown sources are left out.
     async fn source_hosts(&self, ids: &[i64]) -> Result<Vec<(i64, i64)>>;
 
     /// Leases the hosts of these sources, due or not, each with those of the sources that it serves. Leaves out hosts that
-    /// somebody else has leased, and hosts in the delay after their last request. `request.hosts` and `request.per_host`
+    /// another worker has leased, and hosts in the delay after their last request. `request.hosts` and `request.per_host`
     /// do not apply.
     async fn claim_sources(&self, ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>>;
 
@@ -93,14 +100,14 @@ pub trait Work: Send + Sync {
     /// How many pages of these sources are due.
     async fn pages_due(&self, source_ids: &[i64], now: Time) -> Result<u64>;
 
-    /// Makes an enabled source due, as a person asks for it, without raising its fence; tells the lease that its host
-    /// is under at that time, if it is.
+    /// Makes an enabled source due for a manual poll, without raising its fence; returns the lease of its host, if it is
+    /// leased at that time.
     async fn wake_source(&self, id: i64, now: Time) -> Result<Option<Lease>>;
 
     /// Makes these enabled sources due, like [`Work::wake_source`], many in a transaction; unknown sources are left out.
     async fn wake_sources(&self, ids: &[i64], now: Time) -> Result<()>;
 
-    /// Keeps leases until then; returns those that are still ours.
+    /// Extends leases; returns those that are still ours.
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>>;
 
     /// Ends leases; each host is due again when the earliest of its work is.
@@ -108,64 +115,53 @@ pub trait Work: Send + Sync {
         self.commit(&[], releases).await.map(|_| ())
     }
 
-    /// All that is remembered of the entries of these sources.
+    /// Returns what is remembered of the entries of these sources.
     async fn known(&self, source_ids: &[i64]) -> Result<HashMap<i64, Vec<Seen>>>;
 
-    /// Commits polls, all in one durable transaction: each wholly, or, where its lease or fence is stale, not
-    /// at all. At most one poll a source. Then ends leases, in the same transaction.
-    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>>;
+    /// Commits polls in one durable transaction: each as a whole, or, where its lease or fence is stale, not at all. At
+    /// most one poll per source. Ends leases in the same transaction.
+    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<CommitOutcome>>;
 
     /// Commits article work in the same way.
     async fn commit_articles(
         &self,
         commits: &[ArticleCommit],
         releases: &[Release],
-    ) -> Result<Vec<Committed>>;
+    ) -> Result<Vec<CommitOutcome>>;
 
     /// Makes a source's given-up article pages due, with all their tries before them; returns how many.
     async fn retry_pages(&self, source_id: i64, now: Time) -> Result<u64>;
 }
 
-/// Sources.
 #[async_trait]
 pub trait Sources: Send + Sync {
     /// Adds sources; one whose URL the collection has already stays as it is.
     async fn create_sources(&self, sources: &[NewSource], now: Time) -> Result<Vec<Created>>;
 
-    /// One source.
     async fn source(&self, id: i64) -> Result<Source>;
 
-    /// Sources by id, after that one.
+    /// Lists sources by id, after that one.
     async fn sources(&self, filter: &SourceFilter, after: Option<i64>, limit: u32) -> Result<Vec<Source>>;
 
-    /// The same, with no more of each than lists show.
-    async fn listing(
-        &self,
-        filter: &SourceFilter,
-        after: Option<i64>,
-        limit: u32,
-        show: Show<'_>,
-    ) -> Result<()>;
-
-    /// Sources in an order of the reader's choice, each with its place; one page, so many at most.
+    /// Lists one page of sources in a chosen order, each with its place in that order.
     async fn sources_sorted(
         &self,
         filter: &SourceFilter,
-        order: Sorted<SourceOrder>,
-        turn: &Turn,
+        order: SortOrder<SourceOrder>,
+        turn: &PagePosition,
         limit: u32,
-    ) -> Result<Vec<(Place, Source)>>;
+    ) -> Result<Vec<(SortPosition, Source)>>;
 
     /// Sources with this canonical URL in any collection, as `(source, collection)`, by id.
     async fn sources_at(&self, canonical_url: &str) -> Result<Vec<(i64, i64)>>;
 
-    /// How many sources a filter finds, counted up to that many.
+    /// Counts the sources that a filter finds, up to `most`.
     async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64>;
 
-    /// How many sources there are of each status, of those that may be seen.
+    /// Counts visible sources by status.
     async fn count_by_status(&self, visibility: &Visibility) -> Result<Vec<(Status, u64)>>;
 
-    /// Changes a source as it was read, and raises its fence.
+    /// Changes a source, if it is still as it was read, and raises its fence.
     async fn edit_source(&self, edit: &SourceEdit, now: Time) -> Result<()>;
 
     /// Deletes a source with its posts, seen and history.
@@ -174,8 +170,8 @@ pub trait Sources: Send + Sync {
     /// What is known of the host of a source.
     async fn host_memory(&self, source_id: i64) -> Result<HostMemory>;
 
-    /// Hosts by id, after that one, with this text in their name. Where something is hidden, hosts of none but hidden
-    /// sources are left out, and only the others are counted.
+    /// Lists hosts by id, after that one, with this text in their name. Hosts with hidden sources only are left out, and hidden
+    /// sources are not counted.
     async fn hosts(
         &self,
         visibility: &Visibility,
@@ -184,49 +180,47 @@ pub trait Sources: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Host>>;
 
-    /// Hosts with this text in their name, in an order of the reader's choice, each with its place.
+    /// Lists one page of hosts with this text in their name in a chosen order, each with its place in that order.
     async fn hosts_sorted(
         &self,
         visibility: &Visibility,
         text: Option<&str>,
-        order: Sorted<HostOrder>,
-        turn: &Turn,
+        order: SortOrder<HostOrder>,
+        turn: &PagePosition,
         limit: u32,
-    ) -> Result<Vec<(Place, Host)>>;
+    ) -> Result<Vec<(SortPosition, Host)>>;
 
-    /// How many sources there are of each class of habit, of those that are polled by it.
-    async fn habit_classes(&self) -> Result<Vec<(u8, u64)>>;
+    /// Counts sources with an adaptive interval by class.
+    async fn adaptive_classes(&self) -> Result<Vec<(u8, u64)>>;
 
-    /// How many sources name each policy; none: they name none.
+    /// Counts sources by the policy they name; none: the default one.
     async fn policy_uses(&self, visibility: &Visibility) -> Result<Vec<(Option<String>, u64)>>;
 
-    /// How many sources are failing, set aside or disabled by a rule, by the policy they name, the error kind and the
-    /// status.
-    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<Held>>;
+    /// Counts sources that are failing, quarantined or disabled by a rule, by policy, error kind and status.
+    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<HeldSources>>;
 }
 
-/// What was collected.
+/// Posts, articles and the poll history.
 #[async_trait]
 pub trait Content: Send + Sync {
-    /// One post.
     async fn post(&self, id: i64) -> Result<Post>;
 
-    /// Posts, newest first, before that one.
+    /// Lists posts, newest first, before that one.
     async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>>;
 
-    /// How many posts these sources have.
+    /// Counts the posts of these sources.
     async fn count_posts(&self, source_ids: &[i64]) -> Result<u64>;
 
     /// The posts of the same source before and after a post, by id.
     async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)>;
 
-    /// What was done in each hour since then, the oldest first; hours of nothing are left out.
+    /// Returns activity by hour since then, oldest first; hours without any are left out.
     async fn activity(&self, from: Time) -> Result<Vec<Activity>>;
 
-    /// The latest row of the history of each of these sources; those without one are left out.
+    /// Returns the latest history row of each of these sources; those without one are left out.
     async fn latest_polls(&self, source_ids: &[i64]) -> Result<HashMap<i64, Poll>>;
 
-    /// A source's history, newest first, before that row.
+    /// Lists a source's poll history, newest first, before that row.
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>>;
 
     /// A source's article pages that wait, failed or were given up, by id, after that one; of one state, or of all.
@@ -241,16 +235,15 @@ pub trait Content: Send + Sync {
     /// The latest failure of a source's article pages, as page and error.
     async fn latest_page_failure(&self, source_id: i64) -> Result<Option<(String, String)>>;
 
-    /// When posts of a source were stored since then, and how many each time, the latest first.
+    /// Returns when posts of a source were stored since then, and how many each time, latest first.
     async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>>;
 
-    /// Makes an article of posts.
+    /// Creates an article from posts.
     async fn create_article(&self, article: &NewArticle, now: Time) -> Result<i64>;
 
-    /// One article.
     async fn article(&self, id: i64) -> Result<Article>;
 
-    /// Articles, newest first, before that one.
+    /// Lists articles, newest first, before that one.
     async fn articles(
         &self,
         visibility: &Visibility,
@@ -262,20 +255,17 @@ pub trait Content: Send + Sync {
     /// Whether an article may be seen: none of the posts that it was made from is hidden.
     async fn may_see_article(&self, id: i64, visibility: &Visibility) -> Result<bool>;
 
-    /// Those of these posts that are there and may be seen.
+    /// Returns those of these posts that exist and are visible.
     async fn visible_posts(&self, ids: &[i64], visibility: &Visibility) -> Result<Vec<i64>>;
 
-    /// Marks an article.
     async fn set_processed(&self, id: i64, processed: bool) -> Result<()>;
 }
 
-/// Who uses gleaner, and what they own.
+/// Users, collections and keys.
 #[async_trait]
 pub trait People: Send + Sync {
-    /// Adds a user.
     async fn create_user(&self, name: &str, is_admin: bool, now: Time) -> Result<i64>;
 
-    /// All users.
     async fn users(&self) -> Result<Vec<User>>;
 
     /// The user of that name.
@@ -307,13 +297,10 @@ pub trait People: Send + Sync {
         self.add_collection(&access, now).await
     }
 
-    /// Adds a collection.
     async fn add_collection(&self, collection: &CollectionEdit, now: Time) -> Result<i64>;
 
-    /// All collections.
     async fn collections(&self) -> Result<Vec<Collection>>;
 
-    /// Changes a collection.
     async fn edit_collection(&self, id: i64, edit: &CollectionEdit) -> Result<()>;
 
     /// Deletes a collection without sources.
@@ -335,13 +322,13 @@ pub trait People: Send + Sync {
     async fn credentials(&self, owner_id: i64) -> Result<Vec<(String, Time)>>;
 }
 
-/// What lets people and programs in.
+/// Tokens, and requests that must not be carried out twice.
 #[async_trait]
 pub trait Access: Send + Sync {
-    /// Stores a token; its name is its own among its user's of that kind.
+    /// Stores a token; its name must be unique among its user's tokens of that kind.
     async fn create_token(&self, token: &NewToken) -> Result<i64>;
 
-    /// The token of that kind and key, with its user; whether it has ended is for the caller to say.
+    /// The token of that kind and key, with its user; the caller checks whether it has expired.
     async fn token(&self, kind: TokenKind, key: &str) -> Result<Option<(Token, User)>>;
 
     /// Those of these tokens that are there, with their users.
@@ -350,46 +337,52 @@ pub trait Access: Send + Sync {
     /// A user's tokens of that kind.
     async fn tokens(&self, user_id: i64, kind: TokenKind) -> Result<Vec<Token>>;
 
-    /// Notes that a token was used.
+    /// Records that a token was used.
     async fn touch_token(&self, id: i64, now: Time) -> Result<()>;
 
-    /// Notes that a session's user has proved who they are.
+    /// Records that a session's user has proved who they are.
     async fn set_proved(&self, id: i64, at: Time) -> Result<()>;
 
-    /// Revokes a token; whether it was there.
+    /// Revokes a token; returns whether it existed.
     async fn delete_token(&self, id: i64) -> Result<bool>;
 
-    /// Begins a request that must not be carried out twice.
-    async fn begin_request(&self, user_id: i64, key: &str, request: &[u8], now: Time) -> Result<Repeated>;
+    /// Begins a request with an idempotency key.
+    async fn begin_request(
+        &self,
+        user_id: i64,
+        key: &str,
+        request: &[u8],
+        now: Time,
+    ) -> Result<IdempotencyState>;
 
-    /// Keeps the answer to such a request; none: it was not carried out, and may be tried again.
+    /// Stores the response to such a request; none: it was not carried out, and may be tried again.
     async fn end_request(&self, user_id: i64, key: &str, answer: Option<(u16, &[u8])>) -> Result<()>;
 
-    /// Forgets tokens that ended, and answers that were given before.
+    /// Deletes tokens that expired, and stored responses from before.
     async fn forget_access(&self, ended: Time, answered: Time) -> Result<()>;
 }
 
-/// Housekeeping.
+/// Retention, full-text index, corrections of time, and key-value storage.
 #[async_trait]
-pub trait Upkeep: Send + Sync {
-    /// Deletes one batch of what is too old.
-    async fn clean_up(&self, cleanup: &Cleanup) -> Result<Cleaned>;
+pub trait Maintenance: Send + Sync {
+    /// Deletes one batch of expired rows.
+    async fn clean_up(&self, cleanup: &Cleanup) -> Result<CleanupCounts>;
 
-    /// Takes the posts that so many numbered events tell of into the full text, and out of it what is gone; how many
-    /// events. None: it is up to date, or somebody else is at it.
+    /// Indexes the posts of the next numbered events for full-text search; returns how many events. 0: it is up to date, or
+    /// another worker is doing it.
     async fn index_posts(&self, limit: u32) -> Result<u64>;
 
-    /// The clock jumped: times and leases further ahead than `spread.longest` are drawn anew, and so is what is
-    /// overdue, each source at a point of its own within its share of `spread.within`. How many sources that were.
+    /// Corrects stored times as [`Spread::correct`] says, and ends leases and holds that no rule could have set; returns how
+    /// many sources were drawn anew.
     async fn spread(&self, spread: &Spread) -> Result<u64>;
 
-    /// A value kept under a name.
+    /// Returns a value stored under a name.
     async fn meta(&self, name: &str) -> Result<Option<String>>;
 
-    /// Keeps a value under a name.
+    /// Stores a value under a name.
     async fn set_meta(&self, name: &str, value: &str) -> Result<()>;
 
-    /// How the database would run its hot queries, for people and for tests.
+    /// Returns the plans of the queries that run most often.
     async fn query_plans(&self) -> Result<Vec<(&'static str, String)>>;
 }
 
@@ -402,8 +395,8 @@ pub struct Options {
     pub max_connections: u32,
     /// How long to wait for another process's lock.
     pub lock_timeout: Duration,
-    /// PostgreSQL: how long an answer is waited for.
-    pub patience: Duration,
+    /// How long a statement or transaction may take; ten times as long for those that touch very many rows.
+    pub time_limit: Duration,
     /// SQLite: the file never grows beyond so many bytes.
     pub max_bytes: Option<u64>,
 }
@@ -416,7 +409,7 @@ impl Options {
             max_connections: 8,
             lock_timeout: Duration::from_secs(5),
             // As long as a lease: what is recorded later is discarded anyway.
-            patience: Duration::from_secs(60),
+            time_limit: Duration::from_secs(60),
             max_bytes: None,
         }
     }

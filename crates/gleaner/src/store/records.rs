@@ -1,4 +1,4 @@
-//! What was collected, who owns it, and what lets in, as rows.
+//! Rows of posts, articles, hosts, users, collections and tokens.
 
 use gleaner_core::health::Status;
 use gleaner_core::judgement::HostMemory;
@@ -11,11 +11,9 @@ use super::Visibility;
 /// A post as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
-    /// Its id.
     pub id: i64,
-    /// Its source.
     pub source_id: i64,
-    /// What it says.
+    /// Its content.
     pub content: NewPost,
     /// Counts changes of title or text, from 1.
     pub revision: i64,
@@ -25,59 +23,56 @@ pub struct Post {
     pub updated_at: Time,
 }
 
-/// What was done in an hour.
+/// Polls and posts of an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Activity {
-    /// When the hour began; for what is to be added up, any time within it.
+    /// The beginning of the hour; for rows to be added up, any time within it.
     pub hour: Time,
     /// Polls that ended.
     pub polls: i64,
     /// Those of them that failed.
     pub failed: i64,
-    /// New posts.
     pub posts: i64,
 }
 
-/// A host as stored, with what is asked from it.
+/// A host as stored, with counts of its sources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
-    /// Its id.
     pub id: i64,
-    /// Its name; empty where URLs have none.
+    /// Empty where URLs have none.
     pub name: String,
-    /// Which of its slots, where it may be asked several times at once.
+    /// Which of its slots, if several requests at once are allowed.
     pub slot: u32,
-    /// How many sources are asked from it.
+    /// Number of its sources.
     pub sources: i64,
-    /// How many of them are failing or quarantined.
+    /// Number of those that are failing or quarantined.
     pub failing: i64,
-    /// No source of it is asked before then.
+    /// None of its sources is fetched before.
     pub hold_until: Option<Time>,
-    /// When the earliest of its work is due, or its lease ends.
+    /// When its earliest work is due, or its lease ends.
     pub next_due: Option<Time>,
-    /// Who has it, until when.
+    /// The owner of its lease, and its end.
     pub lease: Option<(String, Time)>,
-    /// What is known of whose fault its failures are, and how far apart it wants to be asked.
+    /// What is known of its incidents and pacing.
     pub memory: HostMemory,
 }
 
-/// Sources that a rule of a policy holds.
+/// Number of sources that a rule of a policy keeps failing, quarantined or disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    /// The policy that they name; none: they name none.
+pub struct HeldSources {
+    /// The policy that they name; none: the default one.
     pub policy: Option<String>,
-    /// What their last failure was, by name.
+    /// The name of the kind of their last failure.
     pub kind: String,
-    /// What became of them.
+    /// Their status.
     pub status: Status,
-    /// How many.
     pub sources: u64,
 }
 
-/// Which posts to list; all conditions hold at once.
+/// A filter of posts; all conditions must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PostFilter {
-    /// Of these sources; none given: of all.
+    /// Of these sources; empty: of all.
     pub source_ids: Vec<i64>,
     /// Linked to no article.
     pub unlinked: bool,
@@ -95,16 +90,12 @@ pub struct PostFilter {
     pub visibility: Visibility,
 }
 
-/// An article as a consumer makes it.
+/// An article to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewArticle {
-    /// Its title.
     pub title: String,
-    /// Its text.
     pub body: String,
-    /// Where it is.
     pub url: Option<String>,
-    /// When it was published.
     pub published_at: Option<Time>,
     /// The posts it is made from.
     pub post_ids: Vec<i64>,
@@ -113,13 +104,11 @@ pub struct NewArticle {
 /// An article as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Article {
-    /// Its id.
     pub id: i64,
-    /// What it says.
+    /// Its content.
     pub content: NewArticle,
-    /// Whether its consumer is done with it.
+    /// Whether its consumer has processed it.
     pub is_processed: bool,
-    /// When it was made.
     pub created_at: Time,
 }
 
@@ -150,51 +139,47 @@ pub struct OidcAccount {
 /// A collection as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collection {
-    /// Its id.
     pub id: i64,
-    /// What it is called.
     pub name: String,
-    /// Whose keys serve its sources.
+    /// The user whose keys serve its sources.
     pub owner_id: i64,
     /// Seen by its owner and admins only.
     pub private: bool,
-    /// When it was made.
     pub created_at: Time,
 }
 
 impl Collection {
-    /// What decides who may see and change it.
+    /// The fields that decide who may see and change it.
     pub const fn access(&self) -> CollectionAccess {
         CollectionAccess { id: self.id, owner_id: self.owner_id, private: self.private }
     }
 }
 
-/// What people say about a collection.
+/// The fields of a collection that people set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionEdit {
-    /// What it is called.
     pub name: String,
-    /// Whose keys serve its sources.
+    /// The user whose keys serve its sources.
     pub owner_id: i64,
     /// Seen by its owner and admins only.
     pub private: bool,
 }
 
-/// What a token lets in to.
+/// What a token gives access to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TokenKind {
-    /// The API, for a program, by a name.
+    /// The API, for a program.
     Api,
     /// The API or the dashboard, for a person who logged in.
     Session,
-    /// Output feeds, by their URL.
+    /// Output feeds, as part of their URL.
     Feed,
-    /// Logging in, once.
+    /// One login.
     Link,
 }
 
 impl TokenKind {
-    /// As it is stored.
+    /// The name in the database.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "api",
@@ -213,17 +198,16 @@ impl TokenKind {
 /// A token to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToken {
-    /// Whose it is.
     pub user_id: i64,
-    /// What it lets in to.
+    /// What it gives access to.
     pub kind: TokenKind,
-    /// What its owner calls it.
+    /// Chosen by its owner.
     pub name: String,
-    /// What it is found by: never what lets in by itself.
+    /// What it is found by: an id or a hash, never the secret itself.
     pub key: String,
-    /// What it allows, separated by spaces.
+    /// Separated by spaces.
     pub scopes: String,
-    /// The only collections that it opens; none: all that its user may see.
+    /// The only collections it gives access to; none: all that its user may see.
     pub collection_ids: Option<Vec<i64>>,
     pub created_at: Time,
     pub expires_at: Time,
@@ -236,11 +220,9 @@ pub struct NewToken {
 /// A token as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// Its id.
     pub id: i64,
-    /// What it is.
     pub token: NewToken,
-    /// When it was last used, to the minute.
+    /// Accurate to a minute.
     pub last_used_at: Option<Time>,
 }
 
@@ -251,24 +233,19 @@ pub struct PasswordChange {
     /// None: the user has no password any more.
     pub hash: Option<String>,
     pub at: Time,
-    /// The token that stays, with what it made: the caller's own.
+    /// The token that stays, with those that it made: the caller's own.
     pub keep: Option<i64>,
 }
 
-/// What is known of a request that must not be carried out twice.
+/// The state of a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Repeated {
-    /// It is the first of its key; carry it out.
+pub enum IdempotencyState {
+    /// The first with its key: it is to be carried out.
     First,
-    /// The first one is under way.
+    /// The first one is still running.
     Running,
-    /// The key was used for another request.
+    /// The key was used for a different request.
     Other,
-    /// It was answered so.
-    Answered {
-        /// The status.
-        status: u16,
-        /// The body.
-        body: Vec<u8>,
-    },
+    /// The first one had this response.
+    Answered { status: u16, body: Vec<u8> },
 }

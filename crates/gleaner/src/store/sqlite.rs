@@ -1,49 +1,21 @@
 //! SQLite: a file, WAL, one writer, readers beside it.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use super::migrate::{Migration, migrations};
-pub(super) use super::readers::Readers;
 use super::{Options, Result, StoreError};
+
+pub(super) use super::dialect::sqlite::*;
 
 pub(super) type Db = sqlx::Sqlite;
 pub(super) type Row = sqlx::sqlite::SqliteRow;
 
-/// Taking the write lock at once: a transaction that reads first and writes later may find another in between.
-pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
-/// There is one writer, so nothing can be locked by another.
-pub(super) const SKIP_LOCKED: &str = "";
-/// See [`SKIP_LOCKED`].
-pub(super) const LOCK: &str = "";
-/// See [`SKIP_LOCKED`].
-pub(super) const ROW_LOCK: &str = "";
-pub(super) const MIGRATION_LOCK: &str = "SELECT 1";
-pub(super) const JSON_ARRAY: &str = "json_array";
-/// Around what is JSON already, whatever it went through.
-pub(super) const JSON: [&str; 2] = ["json(", ")"];
-/// Around bytes that are to be hexadecimal digits.
-pub(super) const HEX: [&str; 2] = ["hex(", ")"];
-/// The host that an event's payload names.
-pub(super) const PAYLOAD_HOST: &str = "json_extract(outbox.payload, '$.host')";
-pub(super) const EXPLAIN: &str = "EXPLAIN QUERY PLAN ";
-/// Where an explained plan's text stands in its row.
-pub(super) const PLAN_COLUMN: usize = 3;
-/// What an indexed post is found by, what its words are stored under, and how they are written.
-pub(super) const TEXT_ID: &str = "post_text.rowid";
-pub(super) const TEXT_COLUMNS: &str = "rowid, words";
-pub(super) const TEXT_VALUE: &str = "v.words";
-/// Around the words that are searched for.
-pub(super) const MATCHES: [&str; 2] = ["post_text MATCH ", ""];
-
-/// Phrases that all must be there, as FTS5 has them. Words are letters and digits only.
-pub(super) fn text_query(phrases: &[String]) -> String {
-    phrases.iter().map(|phrase| format!("\"{phrase}\"")).collect::<Vec<_>>().join(" ")
-}
-
+/// No statement is given less: a lock of another process may take [`Options::lock_timeout`], a slow disk longer.
+const SHORTEST_LIMIT: Duration = Duration::from_secs(60);
 /// Set before the first table is made; posts of the usual size fit into one page.
 const PAGE: u32 = 8192;
 pub(super) const MIGRATIONS: &[Migration] = migrations!("sqlite");
@@ -52,12 +24,12 @@ pub(super) const MIGRATIONS: &[Migration] = migrations!("sqlite");
 #[path = "sql/mod.rs"]
 mod sql;
 
-/// The file beside a database that says that it was there, so that one which is gone is noticed and not begun anew.
+/// The file beside a database that records that it was created, so that a missing database is noticed and not created anew.
 pub(super) fn marker(database: &str) -> String {
     format!("{database}.initialized")
 }
 
-/// Refuses a database that was there before and is gone, or is empty.
+/// Refuses a database that existed before and is missing or empty.
 fn refuse_missing(path: &str) -> Result<()> {
     let (marker, there) = (marker(path), std::fs::metadata(path).is_ok_and(|file| file.len() > 0));
     if !there && Path::new(&marker).exists() {
@@ -66,8 +38,8 @@ fn refuse_missing(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes a new file one that nobody else reads; SQLite gives the files beside it the same rights. One that is there
-/// keeps what its owner gave it.
+/// Creates a file that only its owner can read; SQLite gives the files beside it the same rights. An existing one keeps its
+/// rights.
 fn keep_private(path: &str) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -104,7 +76,7 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
         .foreign_keys(true)
         .busy_timeout(options.lock_timeout)
         .pragma("cache_size", "-32000")
-        // Rows come from a thread of their own, which else waits every 50 rows until somebody has taken them.
+        // Rows come from the connection's own thread, which would otherwise wait after every 50 until they are taken.
         .row_buffer_size(2000)
         .statement_cache_capacity(256);
     if let Some(bytes) = options.max_bytes {
@@ -112,16 +84,18 @@ pub(super) async fn open(path: &str, options: &Options) -> Result<sql::Sql> {
     }
     let write = SqlitePoolOptions::new()
         .max_connections(1)
-        // A full disk undoes a transaction behind the driver's back, which then takes it for one that never ends. Such a
-        // connection is not used again.
+        // On a full disk SQLite rolls back by itself, which the driver does not notice. Such a connection is not used again.
         .after_release(|connection, _| Box::pin(std::future::ready(Ok(!connection.is_in_transaction()))))
         .connect_with(connect.clone())
         .await
         .map_err(fail)?;
     let connect = connect.create_if_missing(false).read_only(true).pragma("cache_size", "-4000");
-    let read = Readers::new(connect, options.max_connections);
-    let store =
-        sql::Sql { read: Arc::new(read), write, database: path.to_owned(), patience: None, audit: None };
+    let read = SqlitePoolOptions::new()
+        .max_connections(options.max_connections.max(1))
+        // A file is not a network: a connection that is there works.
+        .test_before_acquire(false)
+        .connect_lazy_with(connect);
+    let store = sql::Sql::new(read, write, path.to_owned(), options.time_limit.max(SHORTEST_LIMIT));
     store.migrate().await?;
     keep_private(&marker(path)).map_err(cannot)?;
     Ok(store)

@@ -1,4 +1,4 @@
-//! Where events are streamed to, and how far each stream has got.
+//! Streams of events to a broker, and the progress of each.
 
 use async_trait::async_trait;
 use gleaner_core::time::Time;
@@ -8,62 +8,58 @@ use super::Result;
 /// Streams of events to a broker; a lease on each lets one process at a time send.
 #[async_trait]
 pub trait Streams: Send + Sync {
-    /// How far a stream has got; none: nothing was ever sent to it.
+    /// Returns a stream's progress; none: nothing was ever sent to it.
     async fn stream(&self, name: &str) -> Result<Option<Stream>>;
 
-    /// Leases a stream, made where it is missing, with `origin` as the beginning of its messages' ids; none where somebody
-    /// else has it.
+    /// Leases a stream, created if it is missing, with `origin` as the prefix of its message ids; none where another process has
+    /// leased it.
     async fn claim_stream(&self, claim: &StreamClaim) -> Result<Option<Stream>>;
 
-    /// Writes how far a stream has got, where the lease is ours and nobody has sent it back meanwhile; whether that was so.
+    /// Records a stream's progress, if the lease is still ours and it was not rewound meanwhile; returns whether it was recorded.
     async fn record_stream(&self, owner: &str, from: i64, stream: &Stream) -> Result<bool>;
 
     /// Ends a lease.
     async fn release_stream(&self, name: &str, owner: &str) -> Result<()>;
 
-    /// Sends a stream back to that place, so that all after it is sent again; whoever sends now begins anew.
+    /// Rewinds a stream, so that all later events are sent again; a process that is sending begins anew.
     async fn rewind_stream(&self, name: &str, to: i64) -> Result<()>;
 
-    /// The number of the first event since then; none: there is none yet.
+    /// Returns the number of the first event since then, if any.
     async fn first_event_since(&self, since: Time) -> Result<Option<i64>>;
 }
 
-/// Who wants to send.
+/// A claim of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamClaim {
     /// To which stream.
     pub name: String,
-    /// Who.
     pub owner: String,
-    /// What ids of messages begin with, where nothing was ever sent.
+    /// The prefix of message ids, if nothing was ever sent.
     pub origin: String,
-    /// The time now.
     pub now: Time,
     /// When the lease ends.
     pub until: Time,
 }
 
-/// How far a stream has got.
+/// The progress of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
-    /// Its name here.
     pub name: String,
-    /// What ids of messages begin with, so that two databases do not tell of two things under one id.
+    /// The prefix of message ids, so that two databases never use the same id.
     pub origin: String,
-    /// Events up to here are with the broker.
+    /// The last event that the broker accepted.
     pub last_seq: i64,
-    /// When the broker's stream was made, as the broker says it: another time is another stream.
+    /// When the broker's stream was created, by the broker's clock: another time means another stream.
     pub made: Option<i64>,
-    /// The last number that the broker gave: one that it does not know any more is a loss.
+    /// The last sequence number from the broker: if it no longer knows it, messages were lost.
     pub broker_seq: i64,
-    /// How many messages the broker took.
+    /// Number of messages that the broker accepted.
     pub sent: i64,
-    /// When it took the last.
+    /// When it accepted the last one.
     pub sent_at: Option<Time>,
-    /// Since when nothing can be sent.
+    /// Since when sending fails.
     pub failing_since: Option<Time>,
-    /// Why.
     pub error: Option<String>,
-    /// Who sends, and until when at least.
+    /// The owner of the lease, and its end.
     pub lease: Option<(String, Time)>,
 }

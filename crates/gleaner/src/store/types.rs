@@ -1,19 +1,22 @@
 //! Sources, events and housekeeping, as they go into a store and come out of it.
 
 use gleaner_core::adaptive::Habit;
-use gleaner_core::elsewhere::{Elsewhere, Proposal};
+use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::follow::PageCounts;
-use gleaner_core::health::{Decision, Health, Status, StatusEvent};
+use gleaner_core::health::{Decision, Health, Status};
 use gleaner_core::link;
 use gleaner_core::outcome::ErrorKind;
 use gleaner_core::post::ContentHash;
 use gleaner_core::schedule::Hints;
 use gleaner_core::source::Kind;
-use gleaner_core::suspect::{Change, Suspected};
-use gleaner_core::time::{Span, Time};
+use gleaner_core::suspect::Suspected;
+use gleaner_core::time::Time;
 
-use super::{ArticleWork, NewAudit, Visibility};
+use super::{NewAudit, Visibility};
+
+pub use crate::event_payload::NewEvent;
 pub use crate::source_fields::SourceSettings;
+pub use gleaner_core::redraw::Spread;
 
 /// The host that asks for a source, as work is grouped by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -58,11 +61,9 @@ impl Created {
 /// A source as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// Its id.
     pub id: i64,
     /// What a person says about it.
     pub settings: SourceSettings,
-    /// Its state.
     pub health: Health,
     /// Its next poll; none: disabled, or set aside until a person comes.
     pub next_poll_at: Option<Time>,
@@ -84,7 +85,6 @@ pub struct Source {
     pub version: i64,
     /// Raised by edits: a poll under an older one is discarded.
     pub fence: i64,
-    /// When it was added.
     pub created_at: Time,
     /// When a person last changed it.
     pub updated_at: Time,
@@ -108,19 +108,18 @@ pub struct Memory {
     /// Where a timeline was read up to, as JSON.
     pub cursor: Option<String>,
     /// Under the interval `auto`: what the source is wont to publish.
-    pub habit: Option<KeptHabit>,
+    pub habit: Option<AdaptiveState>,
 }
 
 /// What a source is wont to publish, as it is kept.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KeptHabit {
-    /// The habit.
+pub struct AdaptiveState {
     pub habit: Habit,
     /// Which class of sources that makes it, as [`gleaner_core::adaptive::Budget::class`] has it.
     pub class: u8,
 }
 
-/// Which sources to list; all conditions hold at once.
+/// A filter of sources; all conditions must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceFilter {
     /// Of this status, by name.
@@ -142,14 +141,14 @@ pub struct SourceFilter {
     /// Suspected of something.
     pub suspect: bool,
     /// Going by this policy.
-    pub goes_by: Option<GoesBy>,
+    pub goes_by_policy: Option<PolicyFilter>,
     /// In collections that may be seen.
     pub visibility: Visibility,
 }
 
 /// The sources that go by a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GoesBy {
+pub struct PolicyFilter {
     /// Those that name it.
     pub name: String,
     /// And, where it is the default, those that name none of these.
@@ -159,7 +158,6 @@ pub struct GoesBy {
 /// A change to a source: settings, state, or both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceEdit {
-    /// The source.
     pub id: i64,
     /// The version that was read; another one: somebody was faster.
     pub version: i64,
@@ -173,13 +171,11 @@ pub struct SourceEdit {
     pub canonical_url: String,
     /// Who asks now.
     pub host: HostKey,
-    /// The new state.
     pub health: Health,
-    /// Its next poll.
     pub next_poll_at: Option<Time>,
     /// Whether validators and cursor are dropped, because they speak of something else now.
     pub forget: bool,
-    /// What to tell the world.
+    /// Events to write with it.
     pub events: Vec<NewEvent>,
     /// What the audit log says of it.
     pub audit: Option<NewAudit>,
@@ -212,98 +208,6 @@ impl SourceEdit {
     }
 }
 
-/// Something the world should hear of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewEvent {
-    /// `source.failing`, `import.finished`, …
-    pub kind: String,
-    /// The source it is about.
-    pub source_id: Option<i64>,
-    /// JSON.
-    pub payload: String,
-}
-
-impl NewEvent {
-    /// The collection that something without a source happened to.
-    pub(super) fn named_collection(&self) -> Option<i64> {
-        if self.source_id.is_some() || !self.payload.contains("\"collection_id\"") {
-            return None;
-        }
-        let payload: serde_json::Value = serde_json::from_str(&self.payload).unwrap_or_default();
-        payload["collection_id"].as_i64()
-    }
-
-    /// What a decision about a source tells the world.
-    pub fn of_decision(source_id: i64, url: &str, decision: &Decision) -> Vec<NewEvent> {
-        let told = |event: &StatusEvent| NewEvent {
-            kind: event.kind.name().to_owned(),
-            source_id: Some(source_id),
-            payload: serde_json::json!({
-                "url": url,
-                "reason": event.reason,
-                "status": decision.health.status(),
-                "next_poll_at": decision.next.map(|next| next.at),
-            })
-            .to_string(),
-        };
-        decision.events.iter().map(told).collect()
-    }
-
-    /// What a dead feed's site advertises in its place.
-    pub fn of_proposal(source_id: i64, url: &str, proposal: &Proposal) -> NewEvent {
-        let payload = serde_json::json!({ "url": url, "reason": proposal.in_words(), "proposal": proposal });
-        NewEvent {
-            kind: Proposal::EVENT.to_owned(),
-            source_id: Some(source_id),
-            payload: payload.to_string(),
-        }
-    }
-
-    /// A source's URL has changed.
-    pub fn of_move(source_id: i64, from: &str, to: &str, reason: &str) -> NewEvent {
-        let payload = serde_json::json!({ "url": to, "from": from, "to": to, "reason": reason });
-        NewEvent { kind: "source.moved".to_owned(), source_id: Some(source_id), payload: payload.to_string() }
-    }
-
-    /// A source cannot move, since another source of its collection has the new URL.
-    pub fn of_refused_move(source_id: i64, from: &str, to: &str, taken_by: i64) -> NewEvent {
-        let reason = format!(
-            "it is redirected for good to {to}, which source {taken_by} of its collection has already"
-        );
-        let payload = serde_json::json!({ "url": from, "from": from, "to": to, "taken_by": taken_by, "reason": reason });
-        NewEvent {
-            kind: "source.move_refused".to_owned(),
-            source_id: Some(source_id),
-            payload: payload.to_string(),
-        }
-    }
-
-    /// An article page was given up.
-    pub fn of_given_up_page(work: &ArticleWork, error: &str) -> NewEvent {
-        let tries = work.tries.saturating_add(1);
-        let reason = format!("the page {} was given up after {tries} tries: {error}", work.url);
-        let payload = serde_json::json!({
-            "url": work.source_url, "page": work.url, "error": error, "tries": tries, "reason": reason,
-        });
-        NewEvent {
-            kind: "page.given_up".to_owned(),
-            source_id: Some(work.source_id),
-            payload: payload.to_string(),
-        }
-    }
-
-    /// What a suspicion that begins or ends tells the world.
-    pub fn of_suspicion(source_id: i64, url: &str, change: &Change) -> NewEvent {
-        let suspect = change.suspected();
-        let reason = suspect.map_or("it is not suspected of anything any more", |suspect| &suspect.evidence);
-        NewEvent {
-            kind: change.name().to_owned(),
-            source_id: Some(source_id),
-            payload: serde_json::json!({ "url": url, "reason": reason, "suspect": suspect }).to_string(),
-        }
-    }
-}
-
 /// An event as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -311,73 +215,43 @@ pub struct Event {
     pub id: i64,
     /// Its place in the stream; none: not numbered yet.
     pub seq: Option<i64>,
-    /// What happened.
     pub event: NewEvent,
-    /// When.
     pub created_at: Time,
 }
 
-/// How to draw times anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spread {
-    /// The time now.
-    pub now: Time,
-    /// The interval of sources that have none of their own.
-    pub interval: Span,
-    /// Each source is spread over its interval, but not over more than this.
-    pub within: Span,
-    /// No rule puts a poll further ahead than this.
-    pub longest: Span,
-    /// No lease lasts longer than this.
-    pub lease: Span,
-    /// Whether what is overdue is spread, too.
-    pub overdue: bool,
-    /// Whether what a network outage excused is polled again soon.
-    pub excused: bool,
-}
-
-impl Spread {
-    /// A source's own interval may be the longest of all: a year is more than anybody sets.
-    pub const LONGEST: Span = Span::from_days(366);
-}
-
-/// What clean-up deletes.
+/// What retention deletes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cleanup {
-    /// Unprocessed articles published before; none: all stay.
+    /// Unprocessed articles published before; none: all are kept.
     pub articles_before: Option<Time>,
-    /// Posts linked to no article and stored before; none: all stay.
+    /// Posts of no article stored before; none: all are kept.
     pub posts_before: Option<Time>,
-    /// Entries that vanished before are forgotten.
+    /// Remembered entries that left their document before.
     pub seen_before: Time,
     /// Poll rows whose latest poll was before.
     pub polls_before: Time,
     /// How many poll rows a source keeps.
     pub polls_per_source: u32,
-    /// Hours that are added up and began before.
+    /// Activity of hours before.
     pub activity_before: Time,
     /// Article pages that were given up before.
     pub pages_before: Time,
-    /// Events that were told before, and what became of telling them.
+    /// Events and deliveries from before.
     pub events_before: Time,
     /// Rows of the audit log from before.
     pub audit_before: Time,
-    /// At most so many rows of each in one transaction.
+    /// Maximum number of rows of each table in one transaction.
     pub batch: u32,
 }
 
-/// What clean-up deleted, and whether more is left.
+/// What retention deleted, by table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cleaned {
-    /// Articles.
+pub struct CleanupCounts {
     pub articles: u64,
-    /// Posts.
     pub posts: u64,
-    /// Entries forgotten.
+    /// Remembered entries.
     pub seen: u64,
-    /// Poll rows.
     pub polls: u64,
-    /// Events.
     pub events: u64,
     /// Rows of webhooks' logs.
     pub deliveries: u64,
@@ -385,7 +259,7 @@ pub struct Cleaned {
     pub audit: u64,
     /// Article pages that were given up.
     pub pages: u64,
-    /// Another batch is waiting.
+    /// Whether another batch is left.
     pub more: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which collections' rows a query may return.
+//! Limits queries to the collections that a caller may see.
 
 /// A limit on collections, which every list takes. The default limits nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -1,102 +1,98 @@
-//! Where events are sent, how far each target has got, and what became of each.
+//! Webhooks, their progress, and the log of deliveries.
 
 use async_trait::async_trait;
 use gleaner_core::time::{Span, Time};
 
 use super::{NewEvent, Result};
 
-/// Webhooks, and the log of what was sent to them.
+/// Webhooks and their deliveries.
 #[async_trait]
 pub trait Webhooks: Send + Sync {
-    /// Adds a webhook; its id is given.
+    /// Adds a webhook; returns its id.
     async fn create_webhook(&self, webhook: &Webhook) -> Result<i64>;
 
-    /// All webhooks.
     async fn webhooks(&self) -> Result<Vec<Webhook>>;
 
-    /// Changes name, target, types and whether it is used; where it starts anew, also how far it has got.
+    /// Changes name, URL, event types and whether it is enabled; with `anew`, also its progress.
     async fn edit_webhook(&self, webhook: &Webhook, anew: bool) -> Result<()>;
 
     /// Deletes a webhook with its log.
     async fn delete_webhook(&self, id: i64) -> Result<()>;
 
-    /// Leases a webhook that is used, for one process to send to; none where somebody else has it.
+    /// Leases an enabled webhook; none where another process has leased it.
     async fn claim_webhook(&self, id: i64, owner: &str, now: Time, until: Time) -> Result<Option<Webhook>>;
 
     /// Ends a lease.
     async fn release_webhook(&self, id: i64, owner: &str) -> Result<()>;
 
-    /// Notes that nothing between two numbers was for a webhook, unless somebody has sent to it meanwhile.
+    /// Records that no event between two numbers was for a webhook, unless its progress has changed meanwhile.
     async fn skip_events(&self, id: i64, from: i64, to: i64) -> Result<()>;
 
-    /// Writes what became of sending, how far the webhook has got with it, and events that tell of that, all in one
-    /// transaction; whether the lease was still ours, else nothing is written.
-    async fn record_sent(&self, sent: &Sent) -> Result<bool>;
+    /// Records deliveries, the webhook's progress and events about it in one transaction; returns whether the lease was still
+    /// ours, else nothing is written.
+    async fn record_deliveries(&self, sent: &WebhookReport) -> Result<bool>;
 
-    /// Writes a delivery that is no event's; its id is given.
+    /// Records a delivery without an event; returns its id.
     async fn add_delivery(&self, delivery: &Delivery) -> Result<i64>;
 
-    /// A webhook's log, newest first, before that row.
+    /// Lists a webhook's deliveries, newest first, before that row.
     async fn deliveries(&self, webhook_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Delivery>>;
 
-    /// What is known of sending one event to a webhook.
+    /// Returns the delivery of one event to a webhook.
     async fn delivery_of(&self, webhook_id: i64, seq: i64) -> Result<Option<Delivery>>;
 
-    /// The longest due of those that are to be sent again, though the webhook has got past them.
+    /// Returns the longest due delivery that is to be sent again, of those before the webhook's progress.
     async fn due_delivery(&self, webhook: &Webhook, now: Time) -> Result<Option<Delivery>>;
 
-    /// Has a delivery sent again at once.
+    /// Makes a delivery due at once.
     async fn replay_delivery(&self, webhook_id: i64, id: i64, now: Time) -> Result<Delivery>;
 }
 
-/// Where events are sent.
+/// A target of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// Its id.
     pub id: i64,
-    /// Whose it is.
     pub owner_id: i64,
-    /// What its owner calls it.
+    /// Chosen by its owner.
     pub name: String,
-    /// The target.
+    /// The target URL.
     pub url: String,
-    /// What signs, encrypted.
+    /// The encrypted signing key.
     pub secret: Vec<u8>,
-    /// Which types of events, separated by commas; empty: all.
+    /// Event types, separated by commas; empty: all.
     pub events: String,
-    /// Whether it is used.
+    /// Whether events are sent.
     pub enabled: bool,
-    /// How far it has got.
+    /// Its progress.
     pub progress: Progress,
-    /// When it was made.
     pub created_at: Time,
     /// When a person last changed it.
     pub updated_at: Time,
 }
 
-/// How far a webhook has got.
+/// The progress of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// Events up to here were sent, given up, or not for it.
+    /// The last event that was sent, given up, or not for it.
     pub last_seq: i64,
-    /// How often in a row its target failed.
+    /// Consecutive failures of its target.
     pub failures: u32,
     /// The first of those.
     pub failing_since: Option<Time>,
-    /// The next event is not sent before.
+    /// No event is sent before.
     pub next_try_at: Option<Time>,
-    /// Since when events are given up, because its target has failed for so long.
+    /// Since when events are given up, because its target has failed for too long.
     pub given_up_at: Option<Time>,
 }
 
-/// What became of sending.
+/// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryStatus {
-    /// It will be tried, or tried again.
+    /// To be tried, or tried again.
     Pending,
-    /// The target took it.
+    /// The target accepted it.
     Delivered,
-    /// It was tried for long enough.
+    /// Tried for too long.
     GivenUp,
 }
 
@@ -117,28 +113,25 @@ impl DeliveryStatus {
     }
 }
 
-/// An event on its way to a webhook.
+/// A delivery of an event to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its id.
     pub id: i64,
-    /// Where to.
     pub webhook_id: i64,
-    /// Which event; none: a test.
+    /// The number of the event; none: a test.
     pub seq: Option<i64>,
-    /// The event's type.
+    /// The type of the event.
     pub kind: String,
-    /// What became of it.
     pub status: DeliveryStatus,
-    /// How often it was tried.
+    /// Number of tries.
     pub tries: u32,
-    /// What the target answered last.
+    /// The latest response status.
     pub status_code: Option<u16>,
-    /// What went wrong last.
+    /// The latest error.
     pub error: Option<String>,
-    /// How long the last try took.
+    /// The duration of the latest try.
     pub duration: Option<Span>,
-    /// When it was first to be sent.
+    /// When it was first due.
     pub created_at: Time,
     /// The last try.
     pub tried_at: Option<Time>,
@@ -146,19 +139,17 @@ pub struct Delivery {
     pub next_try_at: Option<Time>,
 }
 
-/// What became of sending to a webhook under a lease.
+/// Deliveries to a webhook under a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    /// To which.
+pub struct WebhookReport {
     pub webhook_id: i64,
-    /// Who sent.
     pub owner: String,
     /// When it ended.
     pub at: Time,
-    /// How far it has got.
+    /// Its progress.
     pub progress: Progress,
-    /// What became of each event.
+    /// One for each event.
     pub deliveries: Vec<Delivery>,
-    /// What to tell the world.
+    /// Events to write with it.
     pub events: Vec<NewEvent>,
 }

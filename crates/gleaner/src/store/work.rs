@@ -1,4 +1,4 @@
-//! Due work, and what became of it: claims, commits, and pages to be fetched.
+//! Claims of due work, commits of polls, and pages to be fetched.
 
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::follow::PageState;
@@ -19,24 +19,23 @@ use super::{HostKey, Memory, NewEvent, Source};
 /// What to claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
-    /// The time now.
     pub now: Time,
     /// How long the lease lasts without a heartbeat.
     pub lease: Span,
     /// Who claims.
     pub owner: String,
-    /// At most so many hosts.
+    /// Maximum number of hosts.
     pub hosts: u32,
-    /// Of these at most so many that are not quick.
+    /// Maximum of them that are not quick.
     pub slow_hosts: u32,
-    /// At most so many sources of each.
+    /// Maximum number of sources of each host.
     pub per_host: u32,
-    /// What may be claimed of that.
+    /// Which due work is claimed.
     pub scope: ClaimScope,
 }
 
 impl ClaimRequest {
-    /// A claim of all that is due, of so many hosts, whether they are quick or not.
+    /// Claims all due work of that many hosts, quick or not.
     pub fn all(now: Time, lease: Span, owner: impl Into<String>, hosts: u32, per_host: u32) -> Self {
         let (owner, scope) = (owner.into(), ClaimScope::All);
         Self { now, lease, owner, hosts, slow_hosts: hosts, per_host, scope }
@@ -46,126 +45,118 @@ impl ClaimRequest {
 /// Which due work a claim is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClaimScope {
-    /// All of it, the longest due first.
+    /// All of it, longest due first.
     #[default]
     All,
-    /// A probe of our own network: hosts and sources that worked, the latest success first.
+    /// A probe of the local network: hosts and sources that worked, latest success first.
     Probe,
 }
 
-/// A host that is ours for a while, with what is due of it.
+/// A leased host with its due work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// The lease.
     pub lease: Lease,
     /// The host's name.
     pub host: String,
-    /// No source of it is asked before then.
+    /// None of its sources is fetched before.
     pub hold_until: Option<Time>,
-    /// What is known of whose fault its failures are.
+    /// What is known of its incidents and pacing.
     pub memory: HostMemory,
-    /// Whether its latest poll was answered quickly.
+    /// Its latest response came quickly.
     pub quick: bool,
     /// How many of its sources are polled, counted up to three.
     pub host_sources: u32,
-    /// Sources that are due, the longest due first.
+    /// Due sources, longest due first.
     pub sources: Vec<Source>,
-    /// Pages that are due.
+    /// Due pages.
     pub articles: Vec<ArticleWork>,
 }
 
-/// Whether a source may be polled by hand.
+/// Whether a source may be polled manually.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PollHold {
-    /// The source.
     pub source_id: i64,
     /// Whether it is enabled.
     pub enabled: bool,
-    /// Its host's name.
     pub host: String,
-    /// Neither it nor its host is to be polled before then.
+    /// Neither it nor its host may be polled before.
     pub until: Option<Time>,
 }
 
-/// Proof that a host is ours; a later claim raises the fence.
+/// A claim of a host; a later claim raises the fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lease {
-    /// The host.
     pub host_id: i64,
-    /// Its fence when we claimed it.
+    /// The host's fence when it was claimed.
     pub fence: i64,
 }
 
 /// The end of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Release {
-    /// The lease.
     pub lease: Lease,
-    /// The host is not to be asked before then: the delay after the latest request.
-    pub free_at: Option<Time>,
-    /// Its latest success, where there was one under this lease.
+    /// The end of the delay after the latest request: the host is not fetched before.
+    pub delay_until: Option<Time>,
+    /// The latest success under this lease.
     pub served: Option<Success>,
-    /// Whether its latest poll was answered quickly; none: as before.
+    /// Whether the latest response came quickly; none: as before.
     pub quick: Option<bool>,
 }
 
 impl Release {
-    /// The end of a lease that nothing is to be said of.
+    /// Ends a lease and changes nothing else.
     pub const fn of(lease: Lease) -> Self {
-        Self { lease, free_at: None, served: None, quick: None }
+        Self { lease, delay_until: None, served: None, quick: None }
     }
 }
 
-/// What a poll or a page means for others than its own source; nearly always nothing.
+/// A verdict's effects beyond the polled source; rarely any.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sequel {
-    /// The host's memory, where it has changed.
+pub struct HostEffects {
+    /// The host's memory, if it has changed.
     pub memory: Option<HostMemory>,
-    /// The host is back, and is not to be left alone any longer.
+    /// The host is back, so that its hold ends.
     pub lift_hold: bool,
-    /// Failures of other sources that were not their own, each where its fence and its latest poll are still those
+    /// Failures of other sources that were not their own. Each applies only if the source's fence and latest poll are still those
     /// that are named.
     pub taken_back: Vec<TakenBack>,
-    /// Earlier failures of the source itself that are excused with it: whose, and since when.
+    /// Earlier failures of the source itself that are excused, too: the source, and since when.
     pub excused_since: Option<(i64, Time)>,
-    /// Why they were not, and the id of the incident or outage.
+    /// Why they are excused, and the id of the incident or outage.
     pub excuse: Option<(Excuse, String)>,
-    /// Sources of the host that are spread.
+    /// Sources of the host to be spread.
     pub release: Option<judgement::Release>,
 }
 
-/// One poll's whole verdict.
+/// All that a poll writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Commit {
-    /// The lease it was made under.
+    /// The lease that it was made under.
     pub lease: Lease,
-    /// The source.
     pub source_id: i64,
     /// The source's fence when it was claimed.
     pub fence: i64,
-    /// The state it was claimed in, so that what did not change is not written.
+    /// The health that it was claimed with, so that unchanged columns are not written.
     pub was: Health,
-    /// The new state.
     pub health: Health,
-    /// The next poll.
     pub next_poll_at: Option<Time>,
-    /// The host is left alone until then.
+    /// The host is not fetched before.
     pub host_hold_until: Option<Time>,
-    /// What to remember of the server; none: what it was.
+    /// What to remember of the server; none: no change.
     pub memory: Option<Memory>,
     /// Where the source has moved for good.
-    pub moved: Option<Move>,
+    pub moved: Option<SourceMove>,
     /// A suspicion that begins or ends.
     pub suspect: Option<suspect::Change>,
-    /// What is known of where a dead feed is now, where that changes.
-    pub elsewhere: Option<ElsewhereChange>,
+    /// A change of what is known about the new address of a dead feed.
+    pub elsewhere: Option<RelocationChange>,
     /// Posts to store.
     pub new: Vec<(NewPost, Seen)>,
     /// Posts to change.
     pub changed: Vec<(i64, NewPost, Seen)>,
     /// What to remember of other entries.
     pub remember: Vec<Seen>,
-    /// What to remember of copies of new entries: the key of the new entry, whose post is theirs, too.
+    /// What to remember of copies of new entries, each with the key of the entry whose post it shares.
     pub copies: Vec<(i64, Seen)>,
     /// Whether no two of its new posts may have the same text.
     pub unique_text: bool,
@@ -175,48 +166,42 @@ pub struct Commit {
     pub articles: Vec<NewArticleWork>,
     /// The row of the history.
     pub poll: PollRecord,
-    /// What to tell the world, posts aside.
+    /// Events, other than those of posts.
     pub events: Vec<NewEvent>,
-    /// What it means for others.
-    pub sequel: Option<Box<Sequel>>,
+    /// Effects beyond the source.
+    pub host_effects: Option<Box<HostEffects>>,
 }
 
-/// What changes of where a dead feed may be now.
+/// A change of what is known about the new address of a dead feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ElsewhereChange {
-    /// It is this from now on.
+pub enum RelocationChange {
+    /// The new knowledge.
     Now(Elsewhere),
-    /// The feed is back where it was.
+    /// The feed answers again at its own address.
     Ended,
 }
 
 /// A source's new address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
-    /// The URL.
+pub struct SourceMove {
     pub url: String,
     /// See [`super::NewSource::canonical_url`].
     pub canonical_url: String,
-    /// Who asks from now on.
+    /// The host that it is fetched from now on.
     pub host: HostKey,
     /// The URL before.
     pub from: String,
     /// Why, for people.
     pub reason: String,
-    /// What was observed, to be kept where another source of the collection has the new URL.
+    /// The observation, kept if another source of the collection has the new URL.
     pub redirect: Redirect,
 }
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Committed {
-    /// Stored, with the ids of the posts that are new and of those that changed.
-    Stored {
-        /// New posts.
-        new: Vec<i64>,
-        /// Changed posts.
-        changed: Vec<i64>,
-    },
+pub enum CommitOutcome {
+    /// Stored, with the ids of new and changed posts.
+    Stored { new: Vec<i64>, changed: Vec<i64> },
     /// The lease had run out, or the source was edited or deleted meanwhile: nothing was written.
     Discarded,
 }
@@ -251,11 +236,9 @@ pub struct PollRecord {
 /// A row of the history: one poll, or several unchanged ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poll {
-    /// Its id.
     pub id: i64,
     /// The first of them.
     pub first_at: Time,
-    /// How many.
     pub count: i64,
     /// Posts that were new.
     pub new_posts: i64,
@@ -280,43 +263,57 @@ pub struct PollPages {
     pub given_up: i64,
 }
 
-/// A page to be fetched for an entry.
+/// What a page is fetched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WorkPurpose {
+    /// The article of an entry.
+    Article,
+    /// The first page of a dead feed's site, which may advertise the feed's new address.
+    Relocation,
+}
+
+impl WorkPurpose {
+    /// The name in the database.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Article => "article",
+            Self::Relocation => "relocation",
+        }
+    }
+
+    pub(super) fn from_name(name: &str) -> Self {
+        if name == Self::Relocation.name() { Self::Relocation } else { Self::Article }
+    }
+}
+
+/// A page to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewArticleWork {
-    /// Who asks.
+    /// The host that it is fetched from.
     pub host: HostKey,
-    /// The entry it belongs to, which the same commit remembers as seen.
+    pub purpose: WorkPurpose,
+    /// The entry it belongs to, which the same commit remembers as seen; 0 for work that is no entry's.
     pub entry_key: i64,
-    /// The page.
     pub url: String,
-    /// The post as far as it is known, as JSON.
+    /// What is already known, as JSON: of an article the post so far.
     pub draft: String,
     /// When it may first be fetched.
     pub next_try_at: Time,
 }
 
-impl NewArticleWork {
-    /// The entry key of work that is no entry's: a look at the site of a dead feed. Entries have another one, but by a
-    /// chance of 1 in 2^64.
-    pub const SITE: i64 = 0;
-}
-
 /// An article page that waits, failed or was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingPage {
-    /// Identifies the page among all.
     pub id: i64,
-    /// Where it is.
     pub url: String,
-    /// Where it stands.
     pub state: PageState,
-    /// How often it was tried.
+    /// Number of tries.
     pub tries: i64,
-    /// Why the latest try failed.
+    /// The error of the latest try.
     pub error: Option<String>,
     /// When the latest try failed.
     pub failed_at: Option<Time>,
-    /// When it is tried next; none: it was given up.
+    /// The next try; none: it was given up.
     pub next_try_at: Option<Time>,
     /// When it was queued.
     pub created_at: Time,
@@ -325,90 +322,79 @@ pub struct WaitingPage {
 /// A page to be fetched, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArticleWork {
-    /// Its id.
     pub id: i64,
-    /// The source it is for.
     pub source_id: i64,
-    /// The entry it belongs to.
+    pub purpose: WorkPurpose,
+    /// The entry it belongs to; 0 for work that is no entry's.
     pub entry_key: i64,
-    /// The page.
     pub url: String,
-    /// The post as far as it is known, as JSON.
+    /// See [`NewArticleWork::draft`].
     pub draft: String,
-    /// How often it was tried.
+    /// Number of tries.
     pub tries: i64,
     /// The kind of its source.
     pub kind: Kind,
-    /// Its source's own pause.
+    /// The delay after a request of its source.
     pub poll_delay: Option<Span>,
-    /// Whether robots.txt is not asked.
+    /// Whether robots.txt is ignored.
     pub ignore_robots: bool,
     /// The URL of its source.
     pub source_url: String,
-    /// The credentials of its source, encrypted.
+    /// The encrypted credentials of its source.
     pub secret: Option<Vec<u8>>,
     /// Whether its source is enabled.
     pub enabled: bool,
 }
 
-/// What became of a page.
+/// The result of fetching a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArticleOutcome {
-    /// It is a post now.
+    /// It becomes a post.
     Post(Box<NewPost>),
     /// Its text replaces that of its entry's post. Title, author and date are only filled in where the post has none.
     Text {
-        /// The text.
         post: Box<NewPost>,
-        /// Whether another text than before is a revision.
+        /// Whether a different text counts as a revision.
         revises: bool,
     },
-    /// It was fetched and changes nothing, for these reasons.
+    /// It was fetched and is not used, for these reasons.
     Unused(Skipped),
     /// It failed, and is tried again.
     Retry {
-        /// When.
         at: Time,
-        /// What happened.
         error: String,
-        /// Whether that was one of its tries; not where it was not its fault.
+        /// Whether the try counts; an excused one does not.
         counts: bool,
     },
-    /// It is given up, and stays to be retried by a person; its entry stays seen.
-    GivenUp {
-        /// What happened.
-        error: String,
-    },
-    /// A look at a site that came to nothing.
+    /// It is given up, and can be retried by a person; its entry stays seen.
+    GivenUp { error: String },
+    /// Relocation work that found nothing and is dropped.
     Dropped,
-    /// It was looked at for another feed, in place of a dead one.
+    /// A site was searched for the new address of a dead feed.
     Looked {
-        /// What is known now; kept if the feed is still dead.
+        /// What is known now; stored if the feed is still dead.
         elsewhere: Box<Elsewhere>,
-        /// What to tell the world then.
+        /// An event to write with it.
         event: Option<NewEvent>,
     },
 }
 
-/// The end of one piece of article work.
+/// All that the fetch of a page writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArticleCommit {
-    /// The lease it was made under.
+    /// The lease that it was made under.
     pub lease: Lease,
-    /// The work.
     pub work_id: i64,
-    /// The source it is for.
     pub source_id: i64,
     /// When it ended.
     pub at: Time,
-    /// The host is left alone until then.
+    /// The host is not fetched before.
     pub host_hold_until: Option<Time>,
-    /// What became of it.
     pub outcome: ArticleOutcome,
     /// Whether no other such post of the source may have its text.
     pub unique_text: bool,
-    /// What to tell the world, posts aside.
+    /// Events, other than those of posts.
     pub events: Vec<NewEvent>,
-    /// What it means for others.
-    pub sequel: Option<Box<Sequel>>,
+    /// Effects beyond the source.
+    pub host_effects: Option<Box<HostEffects>>,
 }

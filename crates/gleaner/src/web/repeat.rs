@@ -13,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::problem::Problem;
 use super::{Web, bodies};
-use crate::service::{Actor, Repeated, Scope};
+use crate::service::{Actor, IdempotencyState, Scope};
 
 const KEY: &str = "idempotency-key";
 /// Says that an answer is that of the first time.
@@ -57,13 +57,13 @@ async fn answer(
     let by = web.service.by(&actor);
     let fingerprint = by.fingerprint(&[parts.uri.to_string().as_bytes(), &body])?;
     match by.begin_request(&key, &fingerprint).await? {
-        Repeated::First => {}
-        Repeated::Answered { status, body } => return Ok(replayed(status, body)),
-        Repeated::Running => {
+        IdempotencyState::First => {}
+        IdempotencyState::Answered { status, body } => return Ok(replayed(status, body)),
+        IdempotencyState::Running => {
             let detail = format!("the request with the key '{key}' is still under way; ask again later");
             return Err(Problem::new(StatusCode::CONFLICT, "under_way", "It is under way", detail));
         }
-        Repeated::Other => {
+        IdempotencyState::Other => {
             let detail = format!("the key '{key}' was used for another request; take a new one");
             let title = "The key is taken";
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", title, detail));

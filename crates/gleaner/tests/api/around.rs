@@ -1,6 +1,6 @@
 //! Hosts, policies, keys, and requests that are carried out once.
 
-use gleaner::store::{ClaimRequest, Repeated};
+use gleaner::store::{ClaimRequest, IdempotencyState};
 use gleaner_core::time::Span;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -149,7 +149,7 @@ async fn a_request_that_is_under_way_is_not_begun_again(db: Database) {
     let body = json!({ "name": "news" });
     let fingerprint = api.by().fingerprint(&[b"/api/v1/collections", body.to_string().as_bytes()]).unwrap();
     let begun = api.by().begin_request("key", &fingerprint).await.unwrap();
-    assert_eq!(begun, Repeated::First);
+    assert_eq!(begun, IdempotencyState::First);
     assert_eq!(send(&api, "/collections", "key", body.clone()).await.problem(409), "under_way");
     api.by().end_request("key", None).await.unwrap();
     send(&api, "/collections", "key", body).await.is(201);

@@ -17,7 +17,7 @@ use gleaner_core::classify::{Fault, Phase};
 use gleaner_core::health::{Decision, Health, Status, decide};
 use gleaner_core::outcome::Outcome;
 use gleaner_core::policy::{Knobs, Policy};
-use gleaner_core::schedule::{Hints, HostState, Situation};
+use gleaner_core::schedule::{Hints, Situation};
 use gleaner_core::time::{Jitter, Span, Time};
 
 /// The page with its timelines made anew.
@@ -100,9 +100,9 @@ fn timeline(wanted: &str) -> String {
 
 /// With the chance that lies in the middle, so that gaps are what the table says.
 fn decided(wanted: &Wanted, health: &Health, outcome: &Outcome, now: Time) -> Decision {
-    let (hints, host) = (Hints::default(), HostState::default());
+    let hints = Hints::default();
     let policy = &wanted.policy;
-    let at = Situation { health, hints: &hints, host: &host, interval: wanted.interval, policy };
+    let at = Situation { health, hints: &hints, interval: wanted.interval, policy };
     decide(&at, outcome, now, Jitter::new(0.5))
 }
 

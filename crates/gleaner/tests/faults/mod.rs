@@ -180,7 +180,7 @@ struct Running {
 impl Site {
     /// With the farm's feeds as sources, polling.
     async fn new(url: &str) -> Self {
-        Self::with(url, Options::new(url).patience).await
+        Self::with(url, Options::new(url).time_limit).await
     }
 
     /// The same, waiting so long for an answer of the database.
@@ -215,7 +215,7 @@ impl Site {
 
     /// Opens the database and polls.
     async fn start(&mut self) {
-        let options = Options { patience: self.patience, ..Options::new(&self.url) };
+        let options = Options { time_limit: self.patience, ..Options::new(&self.url) };
         let store = open(&options).await.unwrap();
         let clock = Arc::clone(&self.clock) as _;
         let service = Arc::new(Service::new(store, config(&self.url), clock, RandomSource::seeded(1)));

@@ -360,7 +360,10 @@ async fn auto_asks_busy_sources_more_often(db: Database) {
         let source = world.source(*id).await;
         assert!(source.memory.habit.is_some());
     }
-    assert_eq!(world.store().habit_classes().await.unwrap().iter().map(|(_, count)| count).sum::<u64>(), 2);
+    assert_eq!(
+        world.store().adaptive_classes().await.unwrap().iter().map(|(_, count)| count).sum::<u64>(),
+        2
+    );
     let before = (world.requests("/busy"), world.requests("/quiet"));
     pass(&mut world, Span::from_hours(24)).await;
     let (busy, quiet) = (world.requests("/busy") - before.0, world.requests("/quiet") - before.1);

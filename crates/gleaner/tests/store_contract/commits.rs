@@ -51,7 +51,7 @@ async fn a_commit_stores_the_whole_verdict(db: Database) {
         }];
     })
     .await;
-    let Committed::Stored { new, changed } = committed else { panic!("it was stored") };
+    let CommitOutcome::Stored { new, changed } = committed else { panic!("it was stored") };
     assert_eq!((new.len(), changed.len()), (2, 0));
     let source = db.store.source(id).await.unwrap();
     assert_eq!((source.memory, source.next_poll_at), (memory, Some(start() + minutes(30))));
@@ -149,8 +149,6 @@ async fn any_health_survives_a_commit(db: Database) {
         assert_eq!(stored.health, health);
         let status = SourceFilter { status: Some(health.status()), ..SourceFilter::default() };
         assert_eq!(db.store.sources(&status, None, 10).await.unwrap().len(), 1, "{health:?}");
-        check_listing(&db, &status).await;
-        check_listing(&db, &SourceFilter::default()).await;
     }
 }
 
@@ -167,7 +165,7 @@ async fn a_stale_fence_discards_the_whole_poll(db: Database) {
     let stale_host = Commit { lease: Lease { fence: claim.lease.fence - 1, ..claim.lease }, ..whole.clone() };
     let other_host = Commit { lease: Lease { host_id: claim.lease.host_id + 1, ..claim.lease }, ..whole };
     for commit in [stale_source, stale_host, other_host] {
-        assert_eq!(db.store.commit(&[commit], &[]).await.unwrap(), [Committed::Discarded]);
+        assert_eq!(db.store.commit(&[commit], &[]).await.unwrap(), [CommitOutcome::Discarded]);
     }
     assert_eq!(db.store.source(id).await.unwrap(), before);
     assert!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().is_empty());
@@ -185,7 +183,7 @@ async fn one_stale_poll_spares_the_rest_of_its_batch(db: Database) {
     }
     commits[1].fence += 1;
     let committed = db.store.commit(&commits, &[]).await.unwrap();
-    let stored: Vec<bool> = committed.iter().map(|one| *one != Committed::Discarded).collect();
+    let stored: Vec<bool> = committed.iter().map(|one| *one != CommitOutcome::Discarded).collect();
     assert_eq!(stored, [true, false, true]);
     let posts = db.store.posts(&PostFilter::default(), None, 10).await.unwrap();
     assert_eq!(posts.iter().map(|post| post.source_id).collect::<Vec<_>>(), [ids[2], ids[0]]);
@@ -203,7 +201,7 @@ async fn an_entry_is_stored_once_and_equal_texts_are_not(db: Database) {
     let at = start() + minutes(30);
     let new = vec![new_post("one"), under_key(99, "one"), new_post("two")];
     let committed = poll_once(&db, at, |commit| commit.new = new).await;
-    let Committed::Stored { new, changed } = &committed else { panic!("{committed:?}") };
+    let CommitOutcome::Stored { new, changed } = &committed else { panic!("{committed:?}") };
     assert_eq!((new.len(), changed.len()), (2, 0), "one is there already, and says what it did");
     assert_eq!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().len(), 4);
     let rows = &db.store.known(&[id]).await.unwrap()[&id];
@@ -221,13 +219,17 @@ async fn where_texts_are_unique_the_same_text_is_stored_once(db: Database) {
     };
     poll(0, vec![new_post("one")]).await;
     let committed = poll(1, vec![under_key(99, "one"), new_post("two")]).await;
-    assert!(matches!(&committed, Committed::Stored { new, .. } if new.len() == 1), "{committed:?}");
+    assert!(matches!(&committed, CommitOutcome::Stored { new, .. } if new.len() == 1), "{committed:?}");
     assert_eq!(db.store.posts(&PostFilter::default(), None, 10).await.unwrap().len(), 2);
     assert_eq!(only_seen(&db, id, 99).await.post_id, None, "it is remembered all the same");
     let seen = only_seen(&db, id, new_post("one").1.key).await;
     let change = vec![(seen.post_id.unwrap(), post("two"), seen)];
     let committed = poll_once(&db, start() + minutes(60), |commit| commit.changed = change).await;
-    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![] }, "nor is one changed into it");
+    assert_eq!(
+        committed,
+        CommitOutcome::Stored { new: vec![], changed: vec![] },
+        "nor is one changed into it"
+    );
 }
 
 async fn copies_share_the_post_of_their_entry(db: Database) {
@@ -253,14 +255,14 @@ async fn an_entry_that_was_forgotten_and_is_back_has_its_post_again(db: Database
     let edited = NewPost { url: one.url.clone(), guid: one.guid.clone(), ..post("one, edited") };
     let back = vec![(edited.clone(), seen)];
     let committed = poll_once(&db, start() + minutes(30), |commit| commit.new = back).await;
-    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
+    assert_eq!(committed, CommitOutcome::Stored { new: vec![], changed: vec![post_id] });
     assert_eq!(db.store.post(post_id).await.unwrap().content, edited);
     assert_eq!(only_seen(&db, id, seen.key).await.post_id, Some(post_id));
     // One that has only the guid in common is another entry, and takes nothing from the post that is there.
     let another = NewPost { published_at: Some(start() + minutes(60)), ..post("something else") };
     let back = vec![(another.clone(), seen)];
     let committed = poll_once(&db, start() + minutes(60), |commit| commit.new = back).await;
-    let Committed::Stored { new, changed } = &committed else { panic!("{committed:?}") };
+    let CommitOutcome::Stored { new, changed } = &committed else { panic!("{committed:?}") };
     assert_eq!((new.len(), changed.len()), (1, 0));
     assert_eq!(db.store.post(new[0]).await.unwrap().content, another);
     assert_eq!(db.store.post(post_id).await.unwrap().content, edited);
@@ -276,7 +278,7 @@ async fn a_changed_entry_changes_its_post(db: Database) {
     let seen = Seen { content: Some(edited.content_hash.key()), raw: 2, ..seen };
     let at = start() + minutes(30);
     let committed = poll_once(&db, at, |commit| commit.changed = vec![(post_id, edited.clone(), seen)]).await;
-    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
+    assert_eq!(committed, CommitOutcome::Stored { new: vec![], changed: vec![post_id] });
     let stored = db.store.post(post_id).await.unwrap();
     assert_eq!((stored.content, stored.revision, stored.updated_at), (edited.clone(), 2, at));
     assert_eq!(only_seen(&db, id, seen.key).await, seen);
@@ -284,7 +286,7 @@ async fn a_changed_entry_changes_its_post(db: Database) {
     let at = at + minutes(30);
     let other_markup = NewPost { raw_content: Some("<b>one, corrected</b>".into()), ..edited };
     let committed = poll_once(&db, at, |commit| commit.changed = vec![(post_id, other_markup, seen)]).await;
-    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![] });
+    assert_eq!(committed, CommitOutcome::Stored { new: vec![], changed: vec![] });
     assert_eq!(db.store.post(post_id).await.unwrap().revision, 2);
 }
 
@@ -296,7 +298,7 @@ async fn a_post_may_change_into_the_text_of_another(db: Database) {
     let edited = NewPost { guid: "guid one".into(), ..post("two") };
     let change = vec![(post_id, edited.clone(), seen)];
     let committed = poll_once(&db, start() + minutes(30), |commit| commit.changed = change).await;
-    assert_eq!(committed, Committed::Stored { new: vec![], changed: vec![post_id] });
+    assert_eq!(committed, CommitOutcome::Stored { new: vec![], changed: vec![post_id] });
     assert_eq!(db.store.post(post_id).await.unwrap().content, edited);
 }
 
@@ -354,14 +356,17 @@ async fn an_edit_during_a_poll_wins(db: Database) {
     db.store.edit_source(&edit, start()).await.unwrap();
     db.store.delete_source(ids[1]).await.unwrap();
     let commits = [quiet(&claim, 0, start()), quiet(&claim, 1, start())];
-    assert_eq!(db.store.commit(&commits, &[]).await.unwrap(), [Committed::Discarded, Committed::Discarded]);
+    assert_eq!(
+        db.store.commit(&commits, &[]).await.unwrap(),
+        [CommitOutcome::Discarded, CommitOutcome::Discarded]
+    );
     db.store.release(&[Release::of(claim.lease)]).await.unwrap();
     assert_eq!(claim_one(&db, start()).await.sources[0].settings.name.as_deref(), Some("renamed"));
 }
 
 async fn a_source_that_moved_is_polled_at_its_new_host(db: Database) {
     let ids = add(&db, &[feed("a.example", "feed")]).await;
-    let to = |host: &str| Move {
+    let to = |host: &str| SourceMove {
         url: format!("https://{host}/feed"),
         canonical_url: format!("https://{host}/feed"),
         host: HostKey { name: host.into(), slot: 0 },
@@ -433,7 +438,7 @@ async fn a_thousand_sources_in_one_batch(db: Database) {
         .collect();
     assert_eq!(commits.len(), 1234);
     let committed = db.store.commit(&commits, &[]).await.unwrap();
-    assert!(committed.iter().all(|one| matches!(one, Committed::Stored { new, .. } if new.len() == 3)));
+    assert!(committed.iter().all(|one| matches!(one, CommitOutcome::Stored { new, .. } if new.len() == 3)));
     let ids: Vec<i64> = commits.iter().map(|commit| commit.source_id).collect();
     let known = db.store.known(&ids).await.unwrap();
     assert!(known.values().all(|rows| rows.len() == 3 && rows.iter().all(|row| row.post_id.is_some())));

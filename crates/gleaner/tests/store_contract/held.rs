@@ -30,7 +30,7 @@ async fn whom_rules_hold_is_counted_and_listed(db: Database) {
     let d = failing(&db, "d", Some("gone"), ErrorKind::NotFound, false).await;
     let mut held = db.store.held_by_rules(&Visibility::default()).await.unwrap();
     held.sort_by_key(|row| row.policy.clone());
-    let row = |policy: Option<&str>, kind: &str, status, sources| Held {
+    let row = |policy: Option<&str>, kind: &str, status, sources| HeldSources {
         policy: policy.map(str::to_owned),
         kind: kind.to_owned(),
         status,
@@ -46,12 +46,12 @@ async fn whom_rules_hold_is_counted_and_listed(db: Database) {
         db.store.sources(&filter, None, 10).await.unwrap().into_iter().map(|source| source.id).collect()
     };
     let known = vec!["standard".to_owned(), "cooldown".to_owned()];
-    let standard = GoesBy { name: "standard".into(), unless: Some(known) };
+    let standard = PolicyFilter { name: "standard".into(), unless: Some(known) };
     let not_found = SourceFilter { error: Some(ErrorKind::NotFound), ..SourceFilter::default() };
     assert_eq!(list(not_found.clone()).await, [a, b, d]);
-    assert_eq!(list(SourceFilter { goes_by: Some(standard), ..not_found }).await, [a, b, d]);
-    let cooldown = GoesBy { name: "cooldown".into(), unless: None };
-    assert_eq!(list(SourceFilter { goes_by: Some(cooldown), ..SourceFilter::default() }).await, [c]);
+    assert_eq!(list(SourceFilter { goes_by_policy: Some(standard), ..not_found }).await, [a, b, d]);
+    let cooldown = PolicyFilter { name: "cooldown".into(), unless: None };
+    assert_eq!(list(SourceFilter { goes_by_policy: Some(cooldown), ..SourceFilter::default() }).await, [c]);
 }
 
 async fn posts_know_their_neighbours_and_show_their_beginning(db: Database) {

@@ -12,25 +12,25 @@ const STATES: &str = "UPDATE source_state SET \
     status = CASE WHEN source_id % 3 = 0 THEN 'healthy' ELSE 'failing' END";
 
 /// What a source is ordered by.
-fn key(source: &Source, by: SourceOrder) -> Key {
-    let number = |at: Option<Time>, none: i64| Key::Number(at.map_or(none, Time::as_millis));
+fn key(source: &Source, by: SourceOrder) -> SortKey {
+    let number = |at: Option<Time>, none: i64| SortKey::Number(at.map_or(none, Time::as_millis));
     match by {
-        SourceOrder::Added => Key::Number(source.id),
-        SourceOrder::Address => Key::Text(gleaner_core::link::canonical(&source.settings.url)),
+        SourceOrder::Added => SortKey::Number(source.id),
+        SourceOrder::Address => SortKey::Text(gleaner_core::link::canonical(&source.settings.url)),
         SourceOrder::NextPoll => number(source.next_poll_at, i64::MAX),
         SourceOrder::LastSuccess => number(source.health.last_success_at, -1),
         SourceOrder::Failures => {
-            Key::Number(source.health.failing.as_ref().map_or(0, |row| row.count.into()))
+            SortKey::Number(source.health.failing.as_ref().map_or(0, |row| row.count.into()))
         }
     }
 }
 
-fn sorted<T>(mut rows: Vec<T>, place: impl Fn(&T) -> Place, descending: bool) -> Vec<i64> {
+fn sorted<T>(mut rows: Vec<T>, place: impl Fn(&T) -> SortPosition, descending: bool) -> Vec<i64> {
     let pair = |row: &T| {
         let place = place(row);
         match place.key {
-            Key::Number(number) => (number, String::new(), place.id),
-            Key::Text(text) => (0, text, place.id),
+            SortKey::Number(number) => (number, String::new(), place.id),
+            SortKey::Text(text) => (0, text, place.id),
         }
     };
     rows.sort_by_key(pair);
@@ -41,19 +41,19 @@ fn sorted<T>(mut rows: Vec<T>, place: impl Fn(&T) -> Place, descending: bool) ->
 }
 
 /// Reads a list from page to page, forwards to its end and backwards to its beginning.
-async fn walk<T>(page: impl AsyncFn(&Turn) -> Vec<(Place, T)>) -> Vec<i64> {
-    let (mut forwards, mut turn) = (Vec::new(), Turn::First);
+async fn walk<T>(page: impl AsyncFn(&PagePosition) -> Vec<(SortPosition, T)>) -> Vec<i64> {
+    let (mut forwards, mut turn) = (Vec::new(), PagePosition::First);
     let mut last = None;
     loop {
         let rows = page(&turn).await;
         let Some((place, _)) = rows.last() else { break };
-        turn = Turn::After(place.clone());
+        turn = PagePosition::After(place.clone());
         last = Some(place.clone());
         forwards.extend(rows.iter().map(|(place, _)| place.id));
     }
     let mut backwards: Vec<i64> = last.iter().map(|place| place.id).collect();
     while let Some(place) = last {
-        let rows = page(&Turn::Before(place)).await;
+        let rows = page(&PagePosition::Before(place)).await;
         backwards.extend(rows.iter().rev().map(|(place, _)| place.id));
         last = rows.first().map(|(place, _)| place.clone());
     }
@@ -82,7 +82,10 @@ async fn sources_are_listed_in_every_order(db: Database) {
         SourceFilter { waits_for_person: true, ..all.clone() },
         SourceFilter {
             error: Some(ErrorKind::NotFound),
-            goes_by: Some(GoesBy { name: "standard".into(), unless: Some(vec!["cooldown".into()]) }),
+            goes_by_policy: Some(PolicyFilter {
+                name: "standard".into(),
+                unless: Some(vec!["cooldown".into()]),
+            }),
             ..all.clone()
         },
     ];
@@ -98,15 +101,19 @@ async fn sources_are_listed_in_every_order(db: Database) {
         assert_eq!(db.store.count_sources(filter, 100).await.unwrap(), found.len() as u64);
         for by in orders {
             for descending in [false, true] {
-                let order = Sorted { by, descending };
-                let place = |source: &Source| Place { key: key(source, by), id: source.id };
-                let page = async |turn: &Turn| db.store.sources_sorted(filter, order, turn, 2).await.unwrap();
+                let order = SortOrder { by, descending };
+                let place = |source: &Source| SortPosition { key: key(source, by), id: source.id };
+                let page = async |turn: &PagePosition| {
+                    db.store.sources_sorted(filter, order, turn, 2).await.unwrap()
+                };
                 assert_eq!(
                     walk(page).await,
                     sorted(found.clone(), place, descending),
                     "{filter:?} {order:?}"
                 );
-                for (at, source) in db.store.sources_sorted(filter, order, &Turn::First, 50).await.unwrap() {
+                for (at, source) in
+                    db.store.sources_sorted(filter, order, &PagePosition::First, 50).await.unwrap()
+                {
                     assert_eq!(at, place(&source));
                     assert!(found.contains(&source), "it is read whole");
                 }
@@ -127,23 +134,23 @@ async fn hosts_are_listed_in_every_order(db: Database) {
         for descending in [false, true] {
             let place = |host: &Host| {
                 let key = match by {
-                    HostOrder::Name => Key::Text(host.name.clone()),
-                    HostOrder::Failing => Key::Number(host.failing),
-                    HostOrder::Sources => Key::Number(host.sources),
-                    HostOrder::Due => Key::Number(host.next_due.map_or(0, Time::as_millis)),
+                    HostOrder::Name => SortKey::Text(host.name.clone()),
+                    HostOrder::Failing => SortKey::Number(host.failing),
+                    HostOrder::Sources => SortKey::Number(host.sources),
+                    HostOrder::Due => SortKey::Number(host.next_due.map_or(0, Time::as_millis)),
                 };
-                Place { key, id: host.id }
+                SortPosition { key, id: host.id }
             };
             let listed: Vec<Host> =
-                hosts.iter().filter(|host| place(host).key != Key::Number(0)).cloned().collect();
-            let order = Sorted { by, descending };
-            let page = async |turn: &Turn| {
+                hosts.iter().filter(|host| place(host).key != SortKey::Number(0)).cloned().collect();
+            let order = SortOrder { by, descending };
+            let page = async |turn: &PagePosition| {
                 db.store.hosts_sorted(&Visibility::default(), None, order, turn, 2).await.unwrap()
             };
             assert_eq!(walk(page).await, sorted(listed, place, descending), "{order:?}");
             let found = db
                 .store
-                .hosts_sorted(&Visibility::default(), Some("H1.EX"), order, &Turn::First, 50)
+                .hosts_sorted(&Visibility::default(), Some("H1.EX"), order, &PagePosition::First, 50)
                 .await
                 .unwrap();
             assert!(found.iter().all(|(at, host)| host.name == "h1.example" && *at == place(host)));

@@ -4,11 +4,11 @@ mod claims;
 mod commits;
 mod held;
 mod lists;
+mod maintenance;
 mod outgoing;
 mod poll_run;
 mod sources;
 mod streams;
-mod upkeep;
 mod workers;
 
 use std::collections::HashMap;
@@ -41,23 +41,6 @@ pub(super) fn request(now: Time) -> ClaimRequest {
 /// Adds sources, all due at the start.
 pub(super) async fn add(db: &Database, sources: &[NewSource]) -> Vec<i64> {
     db.store.create_sources(sources, start()).await.unwrap().into_iter().map(Created::id).collect()
-}
-
-/// Lists tell the same of sources as sources themselves.
-pub(super) async fn check_listing(db: &Database, filter: &SourceFilter) {
-    let sources = db.store.sources(filter, None, 100).await.unwrap();
-    let mut sources = sources.into_iter().map(Listed::from);
-    let mut show = |listed: Listed<'_>| {
-        let whole = sources.next().unwrap();
-        let held = |listed: &Listed<'_>| {
-            let health = listed.health.clone().unwrap_or_default();
-            (health.disabled, health.quarantine, health.failing)
-        };
-        assert_eq!(held(&listed), held(&whole));
-        assert_eq!(Listed { health: None, ..listed }, Listed { health: None, ..whole });
-    };
-    db.store.listing(filter, None, 100, &mut show).await.unwrap();
-    assert_eq!(sources.next(), None);
 }
 
 pub(super) fn post(text: &str) -> NewPost {
@@ -127,7 +110,7 @@ pub(super) fn quiet(claim: &Claim, place: usize, at: Time) -> Commit {
             excused_by: None,
         },
         events: Vec::new(),
-        sequel: None,
+        host_effects: None,
     }
 }
 
@@ -140,7 +123,7 @@ pub(super) async fn claim_one(db: &Database, now: Time) -> Claim {
 }
 
 /// Claims, commits and releases the one due source.
-pub(super) async fn poll_once(db: &Database, now: Time, change: impl FnOnce(&mut Commit)) -> Committed {
+pub(super) async fn poll_once(db: &Database, now: Time, change: impl FnOnce(&mut Commit)) -> CommitOutcome {
     let claim = claim_one(db, now).await;
     let mut commit = quiet(&claim, 0, now);
     change(&mut commit);

@@ -1,6 +1,6 @@
 //! Events and webhooks: what leaves by itself.
 
-use super::upkeep::cleanup;
+use super::maintenance::cleanup;
 use super::*;
 
 on_both!(
@@ -46,11 +46,11 @@ fn seqs(events: &[Event]) -> Vec<i64> {
 }
 
 async fn events_are_found_by_type_and_source(db: Database) {
-    assert_eq!(db.store.kept_events().await.unwrap(), Kept { first: 1, last: 0 });
+    assert_eq!(db.store.kept_events().await.unwrap(), EventRange { first: 1, last: 0 });
     let kinds = ["post.created", "source.failing", "sourcex.failing", "post.updated", "source.recovered"];
     let events: Vec<NewEvent> = kinds.iter().zip(1..).map(|(kind, n)| event(kind, Some(n % 2))).collect();
     tell(&db, &events, start()).await;
-    assert_eq!(db.store.kept_events().await.unwrap(), Kept { first: 1, last: 5 });
+    assert_eq!(db.store.kept_events().await.unwrap(), EventRange { first: 1, last: 5 });
     let find = async |patterns: &[&str], source_id, seek| {
         let kinds = patterns.iter().map(|text| KindPattern::parse(text).unwrap()).collect();
         seqs(
@@ -60,12 +60,12 @@ async fn events_are_found_by_type_and_source(db: Database) {
                 .unwrap(),
         )
     };
-    assert_eq!(find(&[], None, Seek::After(0)).await, [1, 2, 3]);
-    assert_eq!(find(&[], None, Seek::Before(i64::MAX)).await, [5, 4, 3]);
-    assert_eq!(find(&["source.*"], None, Seek::After(0)).await, [2, 5]);
-    assert_eq!(find(&["source.*", "post.created"], None, Seek::Before(5)).await, [2, 1]);
-    assert_eq!(find(&["post.updated"], None, Seek::After(0)).await, [4]);
-    assert_eq!(find(&["source.*"], Some(1), Seek::After(0)).await, [5]);
+    assert_eq!(find(&[], None, EventCursor::After(0)).await, [1, 2, 3]);
+    assert_eq!(find(&[], None, EventCursor::Before(i64::MAX)).await, [5, 4, 3]);
+    assert_eq!(find(&["source.*"], None, EventCursor::After(0)).await, [2, 5]);
+    assert_eq!(find(&["source.*", "post.created"], None, EventCursor::Before(5)).await, [2, 1]);
+    assert_eq!(find(&["post.updated"], None, EventCursor::After(0)).await, [4]);
+    assert_eq!(find(&["source.*"], Some(1), EventCursor::After(0)).await, [5]);
 }
 
 async fn old_events_go_from_the_beginning(db: Database) {
@@ -84,7 +84,7 @@ async fn old_events_go_from_the_beginning(db: Database) {
     assert_eq!(clean(100).await, (0, false, vec![3, 4, 5]));
     let everything = Cleanup { events_before: day(12), ..cleanup(day(12)) };
     assert_eq!(db.store.clean_up(&everything).await.unwrap().events, 3);
-    assert_eq!(db.store.kept_events().await.unwrap(), Kept { first: 6, last: 5 }, "numbers go on");
+    assert_eq!(db.store.kept_events().await.unwrap(), EventRange { first: 6, last: 5 }, "numbers go on");
     assert_eq!(db.store.clean_up(&everything).await.unwrap().events, 0);
 }
 
@@ -95,7 +95,7 @@ async fn posts_and_sources_are_told_by_id(db: Database) {
         commit.new[1].0.title = Some("é".repeat(600));
         commit.new[1].0.url = Some(format!("https://a.example/{}", "x".repeat(5000)));
     });
-    let Committed::Stored { new, .. } = committed.await else { panic!("it was stored") };
+    let CommitOutcome::Stored { new, .. } = committed.await else { panic!("it was stored") };
     let heads = db.store.post_heads(&[new[0], new[1], 4711]).await.unwrap();
     assert_eq!(heads.len(), 2);
     let one = &heads[&new[0]];
@@ -172,7 +172,7 @@ async fn one_at_a_time_sends_to_a_webhook(db: Database) {
     };
     assert!(claim("one", 0).await && !claim("two", 1).await && claim("one", 1).await);
     assert!(claim("two", 6).await, "a lease that ran out is anybody's");
-    let mut sent = Sent {
+    let mut sent = WebhookReport {
         webhook_id: id,
         owner: "one".into(),
         at: start(),
@@ -180,10 +180,10 @@ async fn one_at_a_time_sends_to_a_webhook(db: Database) {
         deliveries: Vec::new(),
         events: vec![event("webhook.recovered", None)],
     };
-    assert!(!db.store.record_sent(&sent).await.unwrap());
+    assert!(!db.store.record_deliveries(&sent).await.unwrap());
     assert_eq!(db.store.number_events(10).await.unwrap(), 0, "nothing was written");
     sent.owner = "two".into();
-    assert!(db.store.record_sent(&sent).await.unwrap());
+    assert!(db.store.record_deliveries(&sent).await.unwrap());
     assert_eq!(db.store.number_events(10).await.unwrap(), 1);
     assert_eq!(db.store.webhooks().await.unwrap()[0].progress.last_seq, 8);
     db.store.release_webhook(id, "one").await.unwrap();
@@ -216,11 +216,12 @@ async fn what_was_sent_is_logged_and_trimmed(db: Database) {
     db.store.claim_webhook(id, "one", start(), start() + minutes(5)).await.unwrap();
     let progress = Progress { last_seq: 7, next_try_at: Some(start() + minutes(1)), ..Progress::default() };
     let (owner, at) = ("one".to_owned(), start());
-    let mut sent = Sent { webhook_id: id, owner, at, progress, deliveries: Vec::new(), events: Vec::new() };
+    let mut sent =
+        WebhookReport { webhook_id: id, owner, at, progress, deliveries: Vec::new(), events: Vec::new() };
     sent.deliveries = vec![delivery(Some(7)), delivery(Some(8))];
-    assert!(db.store.record_sent(&sent).await.unwrap());
+    assert!(db.store.record_deliveries(&sent).await.unwrap());
     sent.deliveries = vec![Delivery { tries: 2, ..delivery(Some(8)) }];
-    assert!(db.store.record_sent(&sent).await.unwrap());
+    assert!(db.store.record_deliveries(&sent).await.unwrap());
     let log = db.store.deliveries(id, None, 10).await.unwrap();
     assert_eq!(
         log.iter().map(|row| (row.seq, row.tries)).collect::<Vec<_>>(),
@@ -240,7 +241,7 @@ async fn what_was_sent_is_logged_and_trimmed(db: Database) {
     assert!(db.store.replay_delivery(id, test, start()).await.is_err(), "a test is not sent again");
     assert!(db.store.replay_delivery(id + 1, log[0].id, start()).await.is_err());
     sent.deliveries = vec![Delivery { status: DeliveryStatus::Delivered, ..delivery(Some(7)) }];
-    assert!(db.store.record_sent(&sent).await.unwrap());
+    assert!(db.store.record_deliveries(&sent).await.unwrap());
     let cleaned = db.store.clean_up(&cleanup(start() + Span::from_days(8))).await.unwrap();
     assert_eq!(cleaned.deliveries, 1, "what is still to be sent stays");
     db.store.delete_webhook(id).await.unwrap();

@@ -44,8 +44,8 @@ async fn hosts_that_are_not_free_are_left_out(db: Database) {
     let other = others[0].lease;
     assert_eq!(hosts(others), ["b.example"], "one is leased");
     // A delay after the latest request holds, also over a lease that was given back unused.
-    let free_at = Some(start() + minutes(2));
-    let paused = Release { lease: claims[0].lease, free_at, served: None, quick: None };
+    let delay_until = Some(start() + minutes(2));
+    let paused = Release { lease: claims[0].lease, delay_until, served: None, quick: None };
     db.store.release(&[paused, Release::of(other)]).await.unwrap();
     let later = start() + minutes(1);
     let unused = db.store.claim_sources(&ids, &request(later)).await.unwrap();
@@ -55,7 +55,7 @@ async fn hosts_that_are_not_free_are_left_out(db: Database) {
     let after = db.store.claim_sources(&ids, &request(start() + minutes(2))).await.unwrap();
     let lease = after.iter().find(|claim| claim.host == "a.example").unwrap().lease;
     db.store
-        .release(&[Release { lease, free_at: Some(start() + minutes(9)), served: None, quick: None }])
+        .release(&[Release { lease, delay_until: Some(start() + minutes(9)), served: None, quick: None }])
         .await
         .unwrap();
     let request_at = |mins| request(start() + minutes(mins));

@@ -38,7 +38,6 @@ async fn a_source_comes_back_as_it_went_in(db: Database) {
     let source = db.store.source(id).await.unwrap();
     assert_eq!(source.settings, new.settings);
     assert_eq!(source.health, Health::new());
-    check_listing(&db, &SourceFilter::default()).await;
     assert_eq!((source.host.as_str(), source.next_poll_at), ("a.example", Some(start())));
     assert_eq!((source.created_at, source.version, source.memory), (start(), 1, Memory::default()));
     let missing = db.store.source(id + 1).await.unwrap_err();
@@ -72,7 +71,6 @@ async fn sources_are_listed_by_filter_and_cursor(db: Database) {
     db.store.edit_source(&edit, start()).await.unwrap();
     let list = async |filter: SourceFilter| {
         let found = db.store.sources(&filter, None, 100).await.unwrap();
-        check_listing(&db, &filter).await;
         found.iter().map(|source| source.id).collect::<Vec<_>>()
     };
     let all = SourceFilter::default();

@@ -5,8 +5,9 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::Row;
-use super::{Query, Sql, garbled, id_pieces, ms, opt_ms, opt_time, push_ids, time};
-use crate::store::{Access, NewToken, Repeated, Result, Token, TokenKind, User};
+use super::people::oidc_account;
+use super::{Query, Sql, garbled, id_pieces, ms, opt_ms, opt_time, push_ids, sql, time};
+use crate::store::{Access, IdempotencyState, NewToken, Result, Token, TokenKind, User};
 
 const TOKEN: &str = "t.id, t.user_id, t.name, t.key, t.scopes, t.collections, t.created_at, t.expires_at, t.last_used_at, \
     t.made_by_session, t.proved_at";
@@ -18,28 +19,27 @@ const TOKEN_USER: &str = "u.name AS user_name, u.password_hash, u.password_set_a
 #[async_trait]
 impl Access for Sql {
     async fn create_token(&self, token: &NewToken) -> Result<i64> {
-        let mut query = Query::new(
-            "INSERT INTO tokens (user_id, kind, name, key, scopes, collections, created_at, expires_at, \
-             made_by_session, proved_at) VALUES (",
+        let query = sql!(
+            "INSERT INTO tokens
+                 (user_id, kind, name, key, scopes, collections, created_at, expires_at, made_by_session, proved_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
+            token.user_id,
+            token.kind.name(),
+            token.name.as_str(),
+            token.key.as_str(),
+            token.scopes.as_str(),
+            token.collection_ids.as_ref().map(|ids| serde_json::json!(ids).to_string()),
+            ms(token.created_at),
+            ms(token.expires_at),
+            token.made_by_session,
+            opt_ms(token.proved_at),
         );
-        query
-            .separated(", ")
-            .push_bind(token.user_id)
-            .push_bind(token.kind.name())
-            .push_bind(token.name.as_str())
-            .push_bind(token.key.as_str())
-            .push_bind(token.scopes.as_str())
-            .push_bind(token.collection_ids.as_ref().map(|ids| serde_json::json!(ids).to_string()))
-            .push_bind(ms(token.created_at))
-            .push_bind(ms(token.expires_at))
-            .push_bind(token.made_by_session)
-            .push_bind(opt_ms(token.proved_at));
         self.insert(query, "token", &token.name).await
     }
 
     async fn token(&self, kind: TokenKind, key: &str) -> Result<Option<(Token, User)>> {
-        let mut query = Query::new(format!("SELECT t.kind, {TOKEN}, {TOKEN_USER} WHERE t.key = "));
-        query.push_bind(key).push(" AND t.kind = ").push_bind(kind.name());
+        let query =
+            sql!("SELECT t.kind, {TOKEN}, {TOKEN_USER} WHERE t.key = $1 AND t.kind = $2", key, kind.name(),);
         Ok(self.all(query, token_and_user).await?.into_iter().next())
     }
 
@@ -54,64 +54,73 @@ impl Access for Sql {
     }
 
     async fn tokens(&self, user_id: i64, kind: TokenKind) -> Result<Vec<Token>> {
-        let mut query = Query::new(format!("SELECT {TOKEN} FROM tokens t WHERE t.user_id = "));
-        query.push_bind(user_id).push(" AND t.kind = ").push_bind(kind.name()).push(" ORDER BY t.id");
+        let query = sql!(
+            "SELECT {TOKEN} FROM tokens t WHERE t.user_id = $1 AND t.kind = $2 ORDER BY t.id",
+            user_id,
+            kind.name(),
+        );
         self.all(query, move |row| token(row, kind)).await
     }
 
     async fn touch_token(&self, id: i64, now: Time) -> Result<()> {
-        let mut query = Query::new("UPDATE tokens SET last_used_at = ");
-        query.push_bind(ms(now)).push(" WHERE id = ").push_bind(id);
-        self.run(query).await.map(|_| ())
+        self.run(sql!("UPDATE tokens SET last_used_at = $1 WHERE id = $2", ms(now), id)).await.map(|_| ())
     }
 
     async fn set_proved(&self, id: i64, at: Time) -> Result<()> {
-        let mut query = Query::new("UPDATE tokens SET proved_at = ");
-        query.push_bind(ms(at)).push(" WHERE id = ").push_bind(id);
-        self.change(query, "session", id).await
+        let statement = sql!("UPDATE tokens SET proved_at = $1 WHERE id = $2", ms(at), id);
+        self.change(statement, "session", id).await
     }
 
     async fn delete_token(&self, id: i64) -> Result<bool> {
-        let mut query = Query::new("DELETE FROM tokens WHERE id = ");
-        query.push_bind(id);
-        Ok(self.run(query).await? > 0)
+        Ok(self.run(sql!("DELETE FROM tokens WHERE id = $1", id)).await? > 0)
     }
 
-    async fn begin_request(&self, user_id: i64, key: &str, request: &[u8], now: Time) -> Result<Repeated> {
-        let mut query = Query::new("INSERT INTO idempotency (user_id, key, request, created_at) VALUES (");
-        query.separated(", ").push_bind(user_id).push_bind(key).push_bind(request).push_bind(ms(now));
-        query.push(") ON CONFLICT (user_id, key) DO NOTHING");
-        if self.run(query).await? > 0 {
-            return Ok(Repeated::First);
+    async fn begin_request(
+        &self,
+        user_id: i64,
+        key: &str,
+        request: &[u8],
+        now: Time,
+    ) -> Result<IdempotencyState> {
+        let statement = sql!(
+            "INSERT INTO idempotency (user_id, key, request, created_at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (user_id, key) DO NOTHING",
+            user_id,
+            key,
+            request,
+            ms(now),
+        );
+        if self.run(statement).await? > 0 {
+            return Ok(IdempotencyState::First);
         }
-        let mut query = Query::new("SELECT request, status, body FROM idempotency WHERE user_id = ");
-        query.push_bind(user_id).push(" AND key = ").push_bind(key);
-        let rows = query.build().fetch_all(&self.write).await.map_err(|error| self.fail(error))?;
-        // It ended in between without an answer; whoever asks again is the first.
-        let Some(row) = rows.first() else { return Ok(Repeated::Running) };
-        repeated(row, request).map_err(|error| self.fail(error))
+        let query = sql!(
+            "SELECT request, status, body FROM idempotency WHERE user_id = $1 AND key = $2",
+            user_id,
+            key,
+        );
+        let row = self.execute_returning(query).await.map_err(|error| self.fail(error))?;
+        // It ended in between without a response; the next request is the first again.
+        let Some(row) = row else { return Ok(IdempotencyState::Running) };
+        repeated(&row, request).map_err(|error| self.fail(error))
     }
 
     async fn end_request(&self, user_id: i64, key: &str, answer: Option<(u16, &[u8])>) -> Result<()> {
-        let mut query = match answer {
-            Some((status, body)) => {
-                let mut query = Query::new("UPDATE idempotency SET status = ");
-                query.push_bind(i64::from(status)).push(", body = ").push_bind(body);
-                query
-            }
-            None => Query::new("DELETE FROM idempotency"),
+        let statement = match answer {
+            Some((status, body)) => sql!(
+                "UPDATE idempotency SET status = $1, body = $2 WHERE user_id = $3 AND key = $4",
+                i64::from(status),
+                body,
+                user_id,
+                key,
+            ),
+            None => sql!("DELETE FROM idempotency WHERE user_id = $1 AND key = $2", user_id, key),
         };
-        query.push(" WHERE user_id = ").push_bind(user_id).push(" AND key = ").push_bind(key);
-        self.run(query).await.map(|_| ())
+        self.run(statement).await.map(|_| ())
     }
 
     async fn forget_access(&self, ended: Time, answered: Time) -> Result<()> {
-        let mut query = Query::new("DELETE FROM tokens WHERE expires_at < ");
-        query.push_bind(ms(ended));
-        self.run(query).await?;
-        let mut query = Query::new("DELETE FROM idempotency WHERE created_at < ");
-        query.push_bind(ms(answered));
-        self.run(query).await.map(|_| ())
+        self.run(sql!("DELETE FROM tokens WHERE expires_at < $1", ms(ended))).await?;
+        self.run(sql!("DELETE FROM idempotency WHERE created_at < $1", ms(answered))).await.map(|_| ())
     }
 }
 
@@ -122,7 +131,7 @@ fn token_and_user(row: &Row) -> sqlx::Result<(Token, User)> {
         password_hash: row.try_get("password_hash")?,
         password_set_at: opt_time(row, "password_set_at")?,
         is_admin: row.try_get("is_admin")?,
-        oidc: super::people::oidc_account(row)?,
+        oidc: oidc_account(row)?,
         created_at: time(row, "user_created_at")?,
     };
     let kind: &str = row.try_get("kind")?;
@@ -151,15 +160,15 @@ fn token(row: &Row, kind: TokenKind) -> sqlx::Result<Token> {
     })
 }
 
-fn repeated(row: &Row, request: &[u8]) -> sqlx::Result<Repeated> {
+fn repeated(row: &Row, request: &[u8]) -> sqlx::Result<IdempotencyState> {
     if row.try_get::<&[u8], _>("request")? != request {
-        return Ok(Repeated::Other);
+        return Ok(IdempotencyState::Other);
     }
     Ok(match row.try_get::<Option<i64>, _>("status")?.and_then(|status| u16::try_from(status).ok()) {
-        Some(status) => Repeated::Answered {
+        Some(status) => IdempotencyState::Answered {
             status,
             body: row.try_get::<Option<Vec<u8>>, _>("body")?.unwrap_or_default(),
         },
-        None => Repeated::Running,
+        None => IdempotencyState::Running,
     })
 }

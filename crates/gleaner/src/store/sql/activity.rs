@@ -1,4 +1,4 @@
-//! What was done hour by hour, added up in the transaction of what was done.
+//! Polls and posts by hour, added up in the transaction of the polls.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::Row;
-use super::{Query, Tx, ms};
+use super::{Statement, Tx, ms, sql};
 use crate::store::Activity;
 
 /// Workers that commit at the same time add to different rows, mostly.
@@ -24,27 +24,28 @@ pub(super) async fn add(tx: &mut Tx, host_id: i64, done: impl Iterator<Item = Ac
         sum.posts += one.posts;
     }
     for (hour, sum) in hours {
-        let mut query = Query::new("INSERT INTO activity (hour, slot, polls, failed, posts) VALUES (");
-        let mut list = query.separated(", ");
-        list.push_bind(hour).push_bind(host_id.rem_euclid(SLOTS));
-        list.push_bind(sum.polls).push_bind(sum.failed).push_bind(sum.posts);
-        query.push(
-            ") ON CONFLICT (hour, slot) DO UPDATE SET polls = activity.polls + excluded.polls, \
-             failed = activity.failed + excluded.failed, posts = activity.posts + excluded.posts",
+        let statement = sql!(
+            "INSERT INTO activity (hour, slot, polls, failed, posts) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT (hour, slot) DO UPDATE SET polls = activity.polls + excluded.polls,
+                 failed = activity.failed + excluded.failed, posts = activity.posts + excluded.posts",
+            hour,
+            host_id.rem_euclid(SLOTS),
+            sum.polls,
+            sum.failed,
+            sum.posts,
         );
-        query.build().execute(&mut **tx).await?;
+        tx.execute(statement).await?;
     }
     Ok(())
 }
 
 /// Hours since then, the oldest first; those in which nothing was done are left out.
-pub(super) fn since(from: Time) -> Query {
-    let mut query = Query::new(
-        "SELECT hour, CAST(SUM(polls) AS BIGINT), CAST(SUM(failed) AS BIGINT), CAST(SUM(posts) AS BIGINT) \
-         FROM activity WHERE hour >= ",
-    );
-    query.push_bind(ms(from)).push(" GROUP BY hour ORDER BY hour");
-    query
+pub(super) fn since(from: Time) -> Statement {
+    sql!(
+        "SELECT hour, CAST(SUM(polls) AS BIGINT), CAST(SUM(failed) AS BIGINT), CAST(SUM(posts) AS BIGINT)
+         FROM activity WHERE hour >= $1 GROUP BY hour ORDER BY hour",
+        ms(from),
+    )
 }
 
 /// An hour from a row of it.
@@ -59,7 +60,6 @@ pub(super) fn activity(row: &Row) -> sqlx::Result<Activity> {
 
 /// Forgets hours before.
 pub(super) async fn forget(tx: &mut Tx, before: Time) -> sqlx::Result<()> {
-    let mut query = Query::new("DELETE FROM activity WHERE hour < ");
-    query.push_bind(ms(before)).build().execute(&mut **tx).await?;
+    tx.execute(sql!("DELETE FROM activity WHERE hour < $1", ms(before))).await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The end of article work: a post, another text of one, another try, or given up. Sets, like polls.
+//! Commits article work: a post, a new text of one, another try, or given up. In sets, like polls.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,11 +10,11 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::LOCK;
-use super::commit::{PostRow, insert_events, insert_posts, posts_events};
+use super::commit::{PostRow, insert_events, insert_posts};
+use super::host_effects::hold_hosts;
 use super::pages::{PollChange, SourcePages, count_polls, lock_sources, state_of, store_sources};
-use super::sequel::hold_hosts;
-use super::{Query, Tx, id_pieces, ms, opt_ms, pieces, push_ids, signs, with_values};
-use crate::store::{Activity, ArticleCommit, ArticleOutcome, Committed, NewArticleWork, NewEvent};
+use super::{Query, Tx, id_pieces, ms, opt_ms, pieces, push_ids, sql, suspicion, with_values};
+use crate::store::{Activity, ArticleCommit, ArticleOutcome, CommitOutcome, NewEvent, WorkPurpose};
 
 /// The source and the entry that a piece of work is for.
 type Target = (i64, i64);
@@ -23,14 +23,15 @@ type Target = (i64, i64);
 struct Live {
     target: Target,
     url: String,
+    purpose: WorkPurpose,
     state: PageState,
     poll_id: Option<i64>,
 }
 
 impl Live {
-    /// Whether it is the page of an entry, and not a look at a site.
+    /// Whether it is the article of an entry.
     const fn is_page(&self) -> bool {
-        self.target.1 != NewArticleWork::SITE
+        matches!(self.purpose, WorkPurpose::Article)
     }
 }
 
@@ -49,7 +50,7 @@ impl<'a> Made<'a> {
     }
 }
 
-pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<Vec<Committed>> {
+pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<Vec<CommitOutcome>> {
     // Sources before hosts, like polls do: else a poll that queues pages of these hosts and this would wait for each other.
     let mut sources = lock_sources(tx, commits.iter().map(|commit| commit.source_id)).await?;
     let live = check(tx, commits).await?;
@@ -72,7 +73,7 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
         let done = Activity { hour: first.at, posts, ..Activity::default() };
         super::activity::add(tx, first.lease.host_id, std::iter::once(done)).await?;
     }
-    signs::store_looks(tx, ours().map(|(commit, (source_id, _))| (commit, source_id))).await?;
+    suspicion::store_looks(tx, ours().map(|(commit, (source_id, _))| (commit, source_id))).await?;
     try_again(tx, &ours().map(|(commit, _)| commit).collect::<Vec<_>>()).await?;
     let stays = |outcome: &ArticleOutcome| {
         matches!(outcome, ArticleOutcome::Retry { .. } | ArticleOutcome::GivenUp { .. })
@@ -81,20 +82,21 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Resu
     for piece in id_pieces(&done.map(|(commit, _)| commit.work_id).collect::<Vec<_>>()) {
         let mut query = Query::new("DELETE FROM article_work WHERE id IN ");
         push_ids(&mut query, piece);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     hold_hosts(tx, ours().map(|(commit, _)| (commit.lease, commit.host_hold_until))).await?;
     let told = ours().flat_map(|(commit, _)| commit.events.iter().map(|event| (event.clone(), commit.at)));
     events.extend(told);
     insert_events(tx, &events).await?;
-    let sequels = ours().filter_map(|(commit, _)| Some((commit.lease, commit.at, commit.sequel.as_deref()?)));
-    super::sequel::write(tx, sequels).await?;
+    let host_effects =
+        ours().filter_map(|(commit, _)| Some((commit.lease, commit.at, commit.host_effects.as_deref()?)));
+    super::host_effects::write(tx, host_effects).await?;
     let committed = commits.iter().map(|commit| match live.get(&commit.work_id) {
-        Some(Live { target, .. }) => Committed::Stored {
+        Some(Live { target, .. }) => CommitOutcome::Stored {
             new: new.remove(target).into_iter().collect(),
             changed: replaced.remove(target).into_iter().collect(),
         },
-        None => Committed::Discarded,
+        None => CommitOutcome::Discarded,
     });
     Ok(committed.collect())
 }
@@ -107,15 +109,16 @@ async fn check(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<HashMap<i
             list.push_bind(commit.work_id).push_bind(commit.lease.host_id).push_bind(commit.lease.fence);
         });
         query.push(
-            "SELECT t.id, t.source_id, t.entry_key, t.url, t.state, t.tries, t.poll_id FROM v \
+            "SELECT t.id, t.source_id, t.entry_key, t.url, t.purpose, t.state, t.tries, t.poll_id FROM v \
              JOIN hosts h ON h.id = v.host_id AND h.fence = v.host_fence \
              JOIN article_work t ON t.id = v.work_id AND t.host_id = v.host_id AND t.state = 'waiting'",
         );
         query.push(LOCK);
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             let found = Live {
                 target: (row.try_get(1)?, row.try_get(2)?),
                 url: row.try_get(3)?,
+                purpose: WorkPurpose::from_name(row.try_get("purpose")?),
                 state: state_of(&row)?,
                 poll_id: row.try_get("poll_id")?,
             };
@@ -125,8 +128,7 @@ async fn check(tx: &mut Tx, commits: &[ArticleCommit]) -> sqlx::Result<HashMap<i
     Ok(live)
 }
 
-/// Stores pages as posts of their sources, ties their entries to them and tells of them; returns the ids of those
-/// that are new.
+/// Stores pages as posts of their sources, links their entries to them and writes events; returns the ids of new posts.
 async fn store_posts(tx: &mut Tx, made: &[Made<'_>]) -> sqlx::Result<HashMap<Target, i64>> {
     let rows: Vec<PostRow<'_>> = made.iter().map(Made::row).collect();
     let ids = insert_posts(tx, &rows).await?;
@@ -193,8 +195,7 @@ async fn count(
 
 /// A suspicion begins or ends, which is rare.
 async fn suspicion_event(tx: &mut Tx, source_id: i64, change: &Change) -> sqlx::Result<NewEvent> {
-    let mut query = Query::new("SELECT url FROM sources WHERE id = ");
-    let row = query.push_bind(source_id).build().fetch_one(&mut **tx).await?;
+    let row = tx.one(sql!("SELECT url FROM sources WHERE id = $1", source_id)).await?;
     Ok(NewEvent::of_suspicion(source_id, row.try_get(0)?, change))
 }
 
@@ -207,8 +208,8 @@ struct Replacement<'a> {
     at: Time,
 }
 
-/// Gives posts the text of their pages, and tells of it; returns those that have another one than before. Where texts are
-/// unique, one that another post of the source has is not taken over.
+/// Replaces texts of posts by those of their pages, with events; returns the posts that changed. Where texts must be unique, one
+/// that another post of the source has is not used.
 async fn replace_texts(
     tx: &mut Tx,
     commits: &[ArticleCommit],
@@ -237,7 +238,7 @@ async fn replace_texts(
         .collect();
     let mut changed = HashSet::new();
     for piece in pieces(&rows) {
-        for row in replace(piece).build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(replace(piece)).await? {
             changed.insert(row.try_get::<i64, _>(0)?);
         }
     }
@@ -257,9 +258,12 @@ async fn post_ids(tx: &mut Tx, targets: &[Target]) -> sqlx::Result<HashMap<Targe
         let mut query = with_values("source_id, entry_key", piece, |list, (source_id, key)| {
             list.push_bind(*source_id).push_bind(*key);
         });
-        query.push("SELECT e.source_id, e.entry_key, e.post_id FROM v JOIN seen e ");
-        query.push("ON e.source_id = v.source_id AND e.entry_key = v.entry_key WHERE e.post_id IS NOT NULL");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        query.push(
+            "SELECT e.source_id, e.entry_key, e.post_id FROM v
+             JOIN seen e ON e.source_id = v.source_id AND e.entry_key = v.entry_key
+             WHERE e.post_id IS NOT NULL",
+        );
+        for row in tx.rows(query).await? {
             ids.insert((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?);
         }
     }
@@ -299,7 +303,7 @@ fn replace(rows: &[Replacement<'_>]) -> Query {
 fn events_of_posts(kind: &str, told: BTreeMap<i64, (Vec<i64>, Time)>) -> Vec<(NewEvent, Time)> {
     told.into_iter()
         .flat_map(|(source_id, (ids, at))| {
-            posts_events(kind, source_id, &ids).map(|event| (event, at)).collect::<Vec<_>>()
+            NewEvent::of_posts(kind, source_id, &ids).map(|event| (event, at)).collect::<Vec<_>>()
         })
         .collect()
 }
@@ -309,9 +313,11 @@ async fn tie_entries(tx: &mut Tx, stored: &[(&Made<'_>, i64)]) -> sqlx::Result<(
         let mut query = with_values("source_id, entry_key, post_id", piece, |list, (made, id)| {
             list.push_bind(made.target.0).push_bind(made.target.1).push_bind(*id);
         });
-        query.push("UPDATE seen SET post_id = v.post_id FROM v ");
-        query.push("WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key");
-        query.build().execute(&mut **tx).await?;
+        query.push(
+            "UPDATE seen SET post_id = v.post_id FROM v
+             WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key",
+        );
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -349,10 +355,12 @@ async fn try_again(tx: &mut Tx, commits: &[&ArticleCommit]) -> sqlx::Result<()> 
                 .push_bind(i64::from(page.counts))
                 .push_bind(if page.next_try_at.is_some() { "waiting" } else { "given_up" });
         });
-        query.push("UPDATE article_work SET tries = article_work.tries + v.tries, state = v.state, ");
-        query.push("next_try_at = v.next_try_at, failed_at = v.failed_at, ");
-        query.push("last_error = v.last_error FROM v WHERE article_work.id = v.work_id");
-        query.build().execute(&mut **tx).await?;
+        query.push(
+            "UPDATE article_work SET tries = article_work.tries + v.tries, state = v.state,
+                 next_try_at = v.next_try_at, failed_at = v.failed_at, last_error = v.last_error
+             FROM v WHERE article_work.id = v.work_id",
+        );
+        tx.execute(query).await?;
     }
     Ok(())
 }

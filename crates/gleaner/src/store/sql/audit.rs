@@ -7,7 +7,7 @@ use gleaner_core::time::Time;
 use sqlx::Row as _;
 
 use super::super::Row;
-use super::{Query, Sql, Tx, ms, time};
+use super::{Query, Sql, Statement, Tx, ms, sql, time};
 use crate::store::{Audit, AuditEntry, AuditFilter, NewAudit, Result, Store};
 
 const COLUMNS: &str = "first_at, last_at, user_id, user_name, via, address, action, target_kind, target_id, \
@@ -20,13 +20,7 @@ impl Audit for Sql {
     }
 
     fn audited(&self, entry: NewAudit) -> Arc<dyn Store> {
-        Arc::new(Self {
-            read: Arc::clone(&self.read),
-            write: self.write.clone(),
-            database: self.database.clone(),
-            patience: self.patience,
-            audit: Some(entry),
-        })
+        Arc::new(self.with_audit(entry))
     }
 
     async fn audit(&self, filter: &AuditFilter, before: Option<i64>, limit: u32) -> Result<Vec<AuditEntry>> {
@@ -34,36 +28,37 @@ impl Audit for Sql {
     }
 }
 
-/// Adds a row in the transaction of what it tells.
+/// Adds a row in the transaction of the change that it records.
 pub(super) async fn append(tx: &mut Tx, entry: &NewAudit) -> sqlx::Result<()> {
-    insert(entry).build().execute(&mut **tx).await?;
+    tx.execute(insert(entry)).await?;
     Ok(())
 }
 
 /// Deletes old rows; how many.
 pub(super) async fn delete_old(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
-    let mut query = Query::new("DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE last_at < ");
-    query.push_bind(ms(before)).push(" ORDER BY last_at LIMIT ").push(batch).push(")");
-    Ok(query.build().execute(&mut **tx).await?.rows_affected())
+    tx.execute(sql!(
+        "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE last_at < $1 ORDER BY last_at LIMIT {batch})",
+        ms(before),
+    ))
+    .await
 }
 
-fn insert(entry: &NewAudit) -> Query {
-    let mut query = Query::new(format!("INSERT INTO audit ({COLUMNS}) VALUES ("));
-    let mut list = query.separated(", ");
-    list.push_bind(ms(entry.at))
-        .push_bind(ms(entry.at))
-        .push_bind(entry.user_id)
-        .push_bind(entry.user_name.clone())
-        .push_bind(entry.via.clone())
-        .push_bind(entry.address.clone())
-        .push_bind(entry.action.clone())
-        .push_bind(entry.target_kind.clone())
-        .push_bind(entry.target_id)
-        .push_bind(entry.target_name.clone())
-        .push_bind(entry.changes.clone())
-        .push_bind(entry.fold_key.clone());
-    query.push(") ON CONFLICT (fold_key) DO UPDATE SET count = audit.count + 1, last_at = excluded.last_at");
-    query
+fn insert(entry: &NewAudit) -> Statement {
+    sql!(
+        "INSERT INTO audit ({COLUMNS}) VALUES ($1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+         ON CONFLICT (fold_key) DO UPDATE SET count = audit.count + 1, last_at = excluded.last_at",
+        ms(entry.at),
+        entry.user_id,
+        entry.user_name.as_str(),
+        entry.via.as_str(),
+        entry.address.as_deref(),
+        entry.action.as_str(),
+        entry.target_kind.as_str(),
+        entry.target_id,
+        entry.target_name.as_str(),
+        entry.changes.as_deref(),
+        entry.fold_key.as_deref(),
+    )
 }
 
 /// The query that lists rows.

@@ -1,4 +1,4 @@
-//! Leases: due hosts out, heartbeats, and back.
+//! Claims due hosts, extends their leases and releases them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,47 +6,37 @@ use async_trait::async_trait;
 use gleaner_core::identity::Seen;
 use gleaner_core::judgement::HostMemory;
 use gleaner_core::pacing::Success;
+use gleaner_core::schedule::host_due;
 use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
 
-use super::super::{LOCK, Row, SKIP_LOCKED};
-use super::packed::{SOURCE_TABLES, end_sources, select_sources, sources};
+use super::super::{LOCK, ROW_LOCK, Row, SKIP_LOCKED};
+use super::source_json::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::sources::not_found;
 use super::state::{kind, poll_delay};
-use super::{Query, Sql, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, with_values};
+use super::{Query, Sql, Statement, Tx, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, sql, with_values};
 use crate::store::{
-    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, Committed, HostKey, Lease, PollHold,
-    Release, Result, Source, StoreError, Work,
+    ArticleCommit, ArticleWork, Claim, ClaimRequest, ClaimScope, Commit, CommitOutcome, HostKey, Lease,
+    PollHold, Release, Result, Source, StoreError, Work, WorkPurpose,
 };
 
-/// When a host is due: with the earliest of its work, but not before a hold or the delay after its last request.
-pub(super) const NEXT_DUE: &str = "(SELECT CASE \
-        WHEN m.due < hosts.hold_until AND hosts.hold_until >= COALESCE(hosts.free_at, 0) THEN hosts.hold_until \
-        WHEN m.due < hosts.free_at THEN hosts.free_at \
-        ELSE m.due END \
-    FROM (SELECT MIN(w.due) AS due FROM ( \
-        SELECT MIN(next_poll_at) AS due FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL \
-        UNION ALL SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id \
-            AND next_try_at IS NOT NULL) w) m)";
+/// What decides when a host is due: its earliest work, its hold, and the delay after its last request.
+const DUE_INPUTS: &str = "hosts.id, hosts.hold_until, hosts.delay_until, \
+    (SELECT MIN(next_poll_at) FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL) AS next_poll, \
+    (SELECT MIN(next_try_at) FROM article_work WHERE host_id = hosts.id AND next_try_at IS NOT NULL) AS next_page";
 
 #[async_trait]
 impl Work for Sql {
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let claims = claim(&mut tx, request).await;
-            self.end(tx, claims).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let claims = claim(&mut tx, request).await;
+        self.end(tx, claims).await
     }
 
     async fn claim_source(&self, id: i64, request: &ClaimRequest) -> Result<Option<Claim>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let claim = claim_source(&mut tx, id, request).await;
-            self.end(tx, claim).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let claim = claim_source(&mut tx, id, request).await;
+        self.end(tx, claim).await
     }
 
     async fn source_hosts(&self, ids: &[i64]) -> Result<Vec<(i64, i64)>> {
@@ -61,21 +51,15 @@ impl Work for Sql {
     }
 
     async fn claim_sources(&self, ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let claims = claim_sources(&mut tx, ids, request).await;
-            self.end(tx, claims).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let claims = claim_sources(&mut tx, ids, request).await;
+        self.end(tx, claims).await
     }
 
     async fn claim_pages(&self, source_ids: &[i64], request: &ClaimRequest) -> Result<Vec<Claim>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let claims = claim_pages(&mut tx, source_ids, request).await;
-            self.end(tx, claims).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let claims = claim_pages(&mut tx, source_ids, request).await;
+        self.end(tx, claims).await
     }
 
     async fn poll_holds(&self, ids: &[i64]) -> Result<Vec<PollHold>> {
@@ -121,7 +105,7 @@ impl Work for Sql {
         for piece in id_pieces(ids) {
             let mut tx = self.begin().await?;
             let woken = wake_sources(&mut tx, piece, now).await;
-            // A host whose row somebody is writing is woken for itself, after that.
+            // Sources of hosts that another transaction is writing are woken one by one, after it.
             for id in self.end(tx, woken).await? {
                 match self.wake_source(id, now).await {
                     Err(StoreError::NotFound { .. }) => {}
@@ -133,24 +117,20 @@ impl Work for Sql {
     }
 
     async fn heartbeat(&self, leases: &[Lease], until: Time) -> Result<Vec<Lease>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let mut kept = Vec::new();
-            for piece in pieces(leases) {
-                let mut query = with_leases(piece);
-                query.push("UPDATE hosts SET lease_until = ").push_bind(ms(until));
-                query.push(", next_due = ").push_bind(ms(until));
-                query.push(
-                    " FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence AND lease_owner IS NOT NULL",
-                );
-                query.push(" RETURNING hosts.id, hosts.fence");
-                let rows = query.build().fetch_all(&mut *tx).await.map_err(|error| self.fail(error))?;
-                kept.extend(rows.iter().map(|row| Lease { host_id: row.get(0), fence: row.get(1) }));
-            }
-            self.finish(tx).await?;
-            Ok(kept)
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let mut kept = Vec::new();
+        for piece in pieces(leases) {
+            let mut query = with_leases(piece);
+            query.push("UPDATE hosts SET lease_until = ").push_bind(ms(until)).push(", next_due = ");
+            query.push_bind(ms(until)).push(
+                " FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence AND lease_owner IS NOT NULL
+                  RETURNING hosts.id, hosts.fence",
+            );
+            let rows = tx.rows(query).await.map_err(|error| self.fail(error))?;
+            kept.extend(rows.iter().map(|row| Lease { host_id: row.get(0), fence: row.get(1) }));
+        }
+        self.finish(tx).await?;
+        Ok(kept)
     }
 
     async fn known(&self, source_ids: &[i64]) -> Result<HashMap<i64, Vec<Seen>>> {
@@ -170,7 +150,7 @@ impl Work for Sql {
         Ok(known)
     }
 
-    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<Committed>> {
+    async fn commit(&self, commits: &[Commit], releases: &[Release]) -> Result<Vec<CommitOutcome>> {
         #[cfg(feature = "test-faults")]
         let _open = crate::store::faults::Open::new(commits.len());
         #[cfg(feature = "test-faults")]
@@ -179,27 +159,21 @@ impl Work for Sql {
             let stored = super::commit::store_validators(&mut tx, commits).await;
             self.end(tx, stored).await?;
         }
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let committed = super::commit::commit(&mut tx, commits).await;
-            let committed = and_release(&mut tx, committed, releases).await;
-            self.end(tx, committed).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let committed = super::commit::commit(&mut tx, commits).await;
+        let committed = and_release(&mut tx, committed, releases).await;
+        self.end(tx, committed).await
     }
 
     async fn commit_articles(
         &self,
         commits: &[ArticleCommit],
         releases: &[Release],
-    ) -> Result<Vec<Committed>> {
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let committed = super::articles::commit(&mut tx, commits).await;
-            let committed = and_release(&mut tx, committed, releases).await;
-            self.end(tx, committed).await
-        })
-        .await
+    ) -> Result<Vec<CommitOutcome>> {
+        let mut tx = self.begin().await?;
+        let committed = super::articles::commit(&mut tx, commits).await;
+        let committed = and_release(&mut tx, committed, releases).await;
+        self.end(tx, committed).await
     }
 
     async fn retry_pages(&self, source_id: i64, now: Time) -> Result<u64> {
@@ -216,49 +190,49 @@ async fn and_release<T>(tx: &mut Tx, before: sqlx::Result<T>, releases: &[Releas
     Ok(done)
 }
 
-/// The query that finds due hosts and leases them.
-pub(super) fn claim_hosts(request: &ClaimRequest) -> Query {
-    let mut query = Query::new("WITH quick_hosts AS MATERIALIZED (");
-    push_due(&mut query, request, true, request.hosts);
-    query.push("), slow_hosts AS MATERIALIZED (");
-    push_due(&mut query, request, false, request.slow_hosts.min(request.hosts));
-    query.push("), due AS (SELECT id FROM (SELECT * FROM quick_hosts UNION ALL SELECT * FROM slow_hosts) b ORDER BY ");
-    query.push(match request.scope {
-        ClaimScope::All => "next_due",
-        ClaimScope::Probe => "quick DESC, served_at DESC NULLS LAST",
-    });
-    query.push(" LIMIT ").push(i64::from(request.hosts)).push(") ");
-    push_lease(&mut query, request);
-    query.push(" WHERE id IN (SELECT id FROM due) RETURNING ").push(LEASED);
-    query
+/// The query that finds due hosts, the longest due first, and leases them. Hosts that are not quick come from a lane of their
+/// own, so that they cannot take all places.
+pub(super) fn claim_hosts(request: &ClaimRequest) -> Statement {
+    let hosts = request.hosts;
+    let (quick, slow) = match request.scope {
+        ClaimScope::All => (hosts, request.slow_hosts.min(hosts)),
+        ClaimScope::Probe => (PROBED_AMONG, PROBED_AMONG),
+    };
+    let (probed, order) = match request.scope {
+        ClaimScope::All => ("", "next_due"),
+        ClaimScope::Probe => (
+            "AND (last_success_at IS NOT NULL OR next_due <= $4)",
+            "quick DESC, last_success_at DESC NULLS LAST",
+        ),
+    };
+    sql!(
+        "WITH quick_hosts AS MATERIALIZED (
+             SELECT id, next_due, quick, last_success_at FROM hosts WHERE quick = TRUE AND next_due <= $1 {probed}
+             ORDER BY next_due LIMIT {quick}{SKIP_LOCKED}
+         ), slow_hosts AS MATERIALIZED (
+             SELECT id, next_due, quick, last_success_at FROM hosts WHERE quick = FALSE AND next_due <= $1 {probed}
+             ORDER BY next_due LIMIT {slow}{SKIP_LOCKED}
+         ), due AS (
+             SELECT id FROM (SELECT * FROM quick_hosts UNION ALL SELECT * FROM slow_hosts) b
+             ORDER BY {order} LIMIT {hosts}
+         )
+         UPDATE hosts SET fence = fence + 1, lease_owner = $2, lease_until = $3, next_due = $3
+         WHERE id IN (SELECT id FROM due) RETURNING {LEASED}",
+        ms(request.now),
+        request.owner.as_str(),
+        ms(request.now + request.lease),
+        ms(request.now - PROBED_ANYWAY),
+    )
 }
 
 /// What a claim reads of a host.
-const LEASED: &str = "id, name, fence, hold_until, memory, served_at, served_id, quick, \
+const LEASED: &str = "id, name, fence, hold_until, memory, last_success_at, last_success_source_id, quick, \
     (SELECT COUNT(*) FROM (SELECT 1 FROM source_state WHERE host_id = hosts.id AND next_poll_at IS NOT NULL LIMIT 3) n) \
     AS host_sources";
 /// A probe of our own network is chosen among so many due hosts of each lane.
 const PROBED_AMONG: u32 = 1000;
 /// A host that never succeeded is probed only where it has been due for so long and no other is.
 const PROBED_ANYWAY: Span = Span::from_hours(1);
-
-/// Selects due hosts of one lane, the longest due first.
-fn push_due(query: &mut Query, request: &ClaimRequest, quick: bool, limit: u32) {
-    query.push("SELECT id, next_due, quick, served_at FROM hosts WHERE ");
-    query
-        .push(if quick { "quick = TRUE" } else { "quick = FALSE" })
-        .push(" AND next_due <= ")
-        .push_bind(ms(request.now));
-    let limit = match request.scope {
-        ClaimScope::All => limit,
-        ClaimScope::Probe => {
-            query.push(" AND (served_at IS NOT NULL OR next_due <= ");
-            query.push_bind(ms(request.now - PROBED_ANYWAY)).push(")");
-            PROBED_AMONG
-        }
-    };
-    query.push(" ORDER BY next_due LIMIT ").push(i64::from(limit)).push(SKIP_LOCKED);
-}
 
 fn push_lease(query: &mut Query, request: &ClaimRequest) {
     let until = ms(request.now + request.lease);
@@ -286,7 +260,7 @@ pub(super) fn due_sources(hosts: &[i64], request: &ClaimRequest) -> Query {
 /// The query that finds pages that are due of leased hosts, or only those of some sources.
 pub(super) fn due_articles(hosts: &[i64], sources: Option<&[i64]>, request: &ClaimRequest) -> Query {
     let mut query = Query::new(
-        "SELECT d.id, d.source_id, d.host_id, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
+        "SELECT d.id, d.source_id, d.host_id, d.purpose, d.entry_key, d.url, d.draft, d.tries, s.kind, s.poll_delay_seconds, \
              s.ignore_robots, s.url AS source_url, s.secret, t.enabled FROM (SELECT *, \
              ROW_NUMBER() OVER (PARTITION BY host_id ORDER BY next_try_at, id) AS place \
          FROM article_work WHERE next_try_at <= ",
@@ -297,24 +271,25 @@ pub(super) fn due_articles(hosts: &[i64], sources: Option<&[i64]>, request: &Cla
         query.push(" AND source_id IN ");
         push_ids(&mut query, sources);
     }
-    query.push(") d JOIN sources s ON s.id = d.source_id JOIN source_state t ON t.source_id = d.source_id ");
-    query.push("WHERE place <= ");
+    query.push(
+        ") d JOIN sources s ON s.id = d.source_id JOIN source_state t ON t.source_id = d.source_id WHERE place <= ",
+    );
     query.push_bind(i64::from(request.per_host)).push(" ORDER BY d.host_id, d.place");
     query
 }
 
 async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> {
-    let rows = claim_hosts(request).build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(claim_hosts(request)).await?;
     let mut claims = rows.iter().map(leased).collect::<sqlx::Result<Vec<Claim>>>()?;
     let hosts: Vec<i64> = claims.iter().map(|claim| claim.lease.host_id).collect();
     let mut due: HashMap<i64, Vec<Source>> = HashMap::new();
     let mut articles: HashMap<i64, Vec<_>> = HashMap::new();
     for piece in id_pieces(&hosts) {
-        let row = due_sources(piece, request).build().fetch_one(&mut **tx).await?;
+        let row = tx.one(due_sources(piece, request)).await?;
         for (host_id, source) in sources(&row)? {
             due.entry(host_id).or_default().push(source);
         }
-        for row in due_articles(piece, None, request).build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(due_articles(piece, None, request)).await? {
             articles.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
         }
     }
@@ -327,17 +302,22 @@ async fn claim(tx: &mut Tx, request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> 
 }
 
 async fn claim_source(tx: &mut Tx, id: i64, request: &ClaimRequest) -> sqlx::Result<Option<Claim>> {
-    let mut query = Query::new("");
-    push_lease(&mut query, request);
-    query.push(" WHERE id = (SELECT host_id FROM source_state WHERE source_id = ").push_bind(id);
-    query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(ms(request.now));
-    query.push(") RETURNING ").push(LEASED);
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
+    let query = sql!(
+        "UPDATE hosts SET fence = fence + 1, lease_owner = $1, lease_until = $2, next_due = $2
+         WHERE id = (SELECT host_id FROM source_state WHERE source_id = $3)
+             AND (lease_owner IS NULL OR lease_until <= $4)
+         RETURNING {LEASED}",
+        request.owner.as_str(),
+        ms(request.now + request.lease),
+        id,
+        ms(request.now),
+    );
+    let Some(row) = tx.row(query).await? else { return Ok(None) };
     let mut claim = leased(&row)?;
     let mut query = select_sources();
     query.push(" WHERE s.id = ").push_bind(id);
     end_sources(&mut query);
-    let row = query.build().fetch_one(&mut **tx).await?;
+    let row = tx.one(query).await?;
     claim.sources = sources(&row)?.into_iter().map(|(_, source)| source).collect();
     Ok(Some(claim))
 }
@@ -352,11 +332,11 @@ async fn claim_free_hosts(
     let mut query = Query::new("WITH free AS MATERIALIZED (SELECT id FROM hosts WHERE id IN (");
     which(&mut query);
     query.push(") AND (lease_owner IS NULL OR lease_until <= ").push_bind(now);
-    query.push(") AND (free_at IS NULL OR free_at <= ").push_bind(now).push(")");
+    query.push(") AND (delay_until IS NULL OR delay_until <= ").push_bind(now).push(")");
     query.push(SKIP_LOCKED).push(") ");
     push_lease(&mut query, request);
     query.push(" WHERE id IN (SELECT id FROM free) RETURNING ").push(LEASED);
-    query.build().fetch_all(&mut **tx).await?.iter().map(leased).collect()
+    tx.rows(query).await?.iter().map(leased).collect()
 }
 
 async fn claim_sources(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::Result<Vec<Claim>> {
@@ -378,7 +358,7 @@ async fn claim_sources(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx
         query.push(" WHERE s.id IN ");
         push_ids(&mut query, piece);
         end_sources(&mut query);
-        for (host_id, source) in sources(&query.build().fetch_one(&mut **tx).await?)? {
+        for (host_id, source) in sources(&tx.one(query).await?)? {
             if let Some(claim) = places.get(&host_id).and_then(|place| claims.get_mut(*place)) {
                 claim.sources.push(source);
             }
@@ -408,7 +388,7 @@ async fn claim_pages(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::
     let mut pages: HashMap<i64, Vec<ArticleWork>> = HashMap::new();
     for piece in id_pieces(ids).filter(|_| !hosts.is_empty()) {
         for hosts in id_pieces(&hosts) {
-            for row in due_articles(hosts, Some(piece), request).build().fetch_all(&mut **tx).await? {
+            for row in tx.rows(due_articles(hosts, Some(piece), request)).await? {
                 pages.entry(row.try_get("host_id")?).or_default().push(article_work(&row)?);
             }
         }
@@ -421,18 +401,21 @@ async fn claim_pages(tx: &mut Tx, ids: &[i64], request: &ClaimRequest) -> sqlx::
 
 /// Makes a source due; the outer none: there is no such source.
 async fn wake_source(tx: &mut Tx, id: i64, now: Time) -> sqlx::Result<Option<Option<Lease>>> {
-    let mut query = Query::new(format!(
-        "SELECT h.id, h.fence, h.lease_owner, h.lease_until FROM {SOURCE_TABLES} WHERE s.id = "
-    ));
-    query.push_bind(id).push(LOCK);
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(None) };
+    let query = sql!(
+        "SELECT h.id, h.fence, h.lease_owner, h.lease_until FROM {SOURCE_TABLES} WHERE s.id = $1{LOCK}",
+        id,
+    );
+    let Some(row) = tx.row(query).await? else { return Ok(None) };
     let lease = Lease { host_id: row.try_get(0)?, fence: row.try_get(1)? };
     let leased = row.try_get::<Option<&str>, _>(2)?.is_some()
         && row.try_get::<Option<i64>, _>(3)?.is_some_and(|until| until > ms(now));
-    let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
-    query.push_bind(ms(now)).push(" WHERE enabled AND source_id = ").push_bind(id);
-    query.push(" AND (next_poll_at IS NULL OR next_poll_at > ").push_bind(ms(now)).push(")");
-    query.build().execute(&mut **tx).await?;
+    tx.execute(sql!(
+        "UPDATE source_state SET next_poll_at = $1
+         WHERE source_id = $2 AND enabled AND (next_poll_at IS NULL OR next_poll_at > $1)",
+        ms(now),
+        id,
+    ))
+    .await?;
     settle_hosts(tx, &[lease.host_id]).await?;
     Ok(Some(leased.then_some(lease)))
 }
@@ -443,21 +426,24 @@ async fn wake_sources(tx: &mut Tx, ids: &[i64], now: Time) -> sqlx::Result<Vec<i
         Query::new("SELECT id FROM hosts WHERE id IN (SELECT host_id FROM source_state WHERE source_id IN ");
     push_ids(&mut query, ids);
     query.push(")").push(SKIP_LOCKED);
-    let rows = query.build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(query).await?;
     let hosts = rows.iter().map(|row| row.try_get(0)).collect::<sqlx::Result<Vec<i64>>>()?;
     let mut woken = HashSet::with_capacity(ids.len());
     for hosts in id_pieces(&hosts) {
-        let mut query =
-            Query::new("UPDATE source_state SET next_poll_at = CASE WHEN enabled AND (next_poll_at IS NULL ");
-        query.push("OR next_poll_at > ").push_bind(ms(now)).push(") THEN ").push_bind(ms(now));
-        query.push(" ELSE next_poll_at END WHERE source_id IN ");
+        let mut query = Query::new("SELECT source_id FROM source_state WHERE source_id IN ");
         push_ids(&mut query, ids);
         query.push(" AND host_id IN ");
         push_ids(&mut query, hosts);
-        query.push(" RETURNING source_id");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             woken.insert(row.try_get::<i64, _>(0)?);
         }
+    }
+    for piece in id_pieces(&woken.iter().copied().collect::<Vec<_>>()) {
+        let mut query = Query::new("UPDATE source_state SET next_poll_at = ");
+        query.push_bind(ms(now)).push(" WHERE enabled AND (next_poll_at IS NULL OR next_poll_at > ");
+        query.push_bind(ms(now)).push(") AND source_id IN ");
+        push_ids(&mut query, piece);
+        tx.execute(query).await?;
     }
     settle_hosts(tx, &hosts).await?;
     Ok(ids.iter().copied().filter(|id| !woken.contains(id)).collect())
@@ -480,7 +466,8 @@ fn leased(row: &Row) -> sqlx::Result<Claim> {
 pub(super) fn host_memory(row: &Row) -> sqlx::Result<HostMemory> {
     let stored: Option<&str> = row.try_get("memory")?;
     let memory: HostMemory = stored.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let served = opt_time(row, "served_at")?.zip(row.try_get::<Option<i64>, _>("served_id")?);
+    let served =
+        opt_time(row, "last_success_at")?.zip(row.try_get::<Option<i64>, _>("last_success_source_id")?);
     Ok(HostMemory { latest_success: served.map(|(at, source)| Success { at, source }), ..memory })
 }
 
@@ -488,6 +475,7 @@ fn article_work(row: &Row) -> sqlx::Result<ArticleWork> {
     Ok(ArticleWork {
         id: row.try_get("id")?,
         source_id: row.try_get("source_id")?,
+        purpose: WorkPurpose::from_name(row.try_get("purpose")?),
         entry_key: row.try_get("entry_key")?,
         url: row.try_get("url")?,
         draft: row.try_get("draft")?,
@@ -523,36 +511,63 @@ fn with_leases(leases: &[Lease]) -> Query {
 
 async fn release(tx: &mut Tx, releases: &[Release]) -> sqlx::Result<()> {
     for piece in pieces(releases) {
-        let columns = "host_id, fence, free_at, served_at, served_id, quick";
+        let columns = "host_id, fence, delay_until, last_success_at, last_success_source_id, quick";
         let mut query = with_values(columns, piece, |list, release| {
             list.push_bind(release.lease.host_id)
                 .push_bind(release.lease.fence)
-                .push_bind(opt_ms(release.free_at))
+                .push_bind(opt_ms(release.delay_until))
                 .push_bind(release.served.map(|success| ms(success.at)))
                 .push_bind(release.served.map(|success| success.source))
                 .push_bind(release.quick);
         });
         // A host that is given back without a request keeps the delay after the request before.
-        query.push("UPDATE hosts SET lease_owner = NULL, lease_until = NULL, ");
-        query.push("free_at = COALESCE(v.free_at, hosts.free_at), ");
-        query.push("served_at = COALESCE(v.served_at, hosts.served_at), ");
-        query.push("served_id = COALESCE(v.served_id, hosts.served_id), ");
-        query.push("quick = COALESCE(v.quick, hosts.quick) FROM v ");
-        query.push("WHERE hosts.id = v.host_id AND hosts.fence = v.fence");
-        query.build().execute(&mut **tx).await?;
+        query.push(format!(
+            "UPDATE hosts SET lease_owner = NULL, lease_until = NULL, \
+                 delay_until = COALESCE(v.delay_until, hosts.delay_until), \
+                 last_success_at = COALESCE(v.last_success_at, hosts.last_success_at), \
+                 last_success_source_id = COALESCE(v.last_success_source_id, hosts.last_success_source_id), \
+                 quick = COALESCE(v.quick, hosts.quick) \
+             FROM v WHERE hosts.id = v.host_id AND hosts.fence = v.fence RETURNING {DUE_INPUTS}"
+        ));
+        let rows = tx.rows(query).await?;
+        write_due(tx, &rows).await?;
     }
-    // One whose fence was stale is leased by another, and stays as it is; or it is free, and settled once more.
-    settle_hosts(tx, &releases.iter().map(|release| release.lease.host_id).collect::<Vec<i64>>()).await
+    Ok(())
 }
 
 /// Makes hosts due with the earliest of their work. One that is leased is settled when it is released.
 pub(super) async fn settle_hosts(tx: &mut Tx, hosts: &[i64]) -> sqlx::Result<()> {
     for piece in id_pieces(hosts) {
-        let mut query = Query::new(format!(
-            "UPDATE hosts SET next_due = {NEXT_DUE} WHERE lease_owner IS NULL AND id IN "
-        ));
+        if !ROW_LOCK.is_empty() {
+            // Before their work is read, so that what another transaction committed meanwhile is seen.
+            let mut query = Query::new("SELECT id FROM hosts WHERE lease_owner IS NULL AND id IN ");
+            push_ids(&mut query, piece);
+            query.push(" ORDER BY id").push(ROW_LOCK);
+            tx.rows(query).await?;
+        }
+        let mut query =
+            Query::new(format!("SELECT {DUE_INPUTS} FROM hosts WHERE lease_owner IS NULL AND id IN "));
         push_ids(&mut query, piece);
-        query.build().execute(&mut **tx).await?;
+        let rows = tx.rows(query).await?;
+        write_due(tx, &rows).await?;
+    }
+    Ok(())
+}
+
+/// Writes when hosts are due, from rows of [`DUE_INPUTS`].
+async fn write_due(tx: &mut Tx, rows: &[Row]) -> sqlx::Result<()> {
+    let mut due = Vec::with_capacity(rows.len());
+    for row in rows {
+        let work = opt_time(row, "next_poll")?.into_iter().chain(opt_time(row, "next_page")?).min();
+        let at = host_due(work, opt_time(row, "hold_until")?, opt_time(row, "delay_until")?);
+        due.push((row.try_get::<i64, _>("id")?, at));
+    }
+    for piece in pieces(&due) {
+        let mut query = with_values("host_id, next_due", piece, |list, (id, at)| {
+            list.push_bind(*id).push_bind(opt_ms(*at));
+        });
+        query.push("UPDATE hosts SET next_due = v.next_due FROM v WHERE hosts.id = v.host_id");
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -573,7 +588,7 @@ pub(super) async fn host_ids(
         });
         // A row that is there already is returned only if it is written.
         query.push(" ON CONFLICT (name, slot) DO UPDATE SET slot = excluded.slot RETURNING id, name, slot");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             let slot = u32::try_from(row.try_get::<i64, _>("slot")?).unwrap_or(0);
             ids.insert(HostKey { name: row.try_get("name")?, slot }, row.try_get("id")?);
         }

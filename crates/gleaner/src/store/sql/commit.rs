@@ -1,7 +1,7 @@
-//! One transaction for many polls, each whole or absent.
+//! Commits many polls in one transaction, each as a whole or not at all.
 //!
-//! First the fences: what is stale drops out before anything is written. Then sets, one kind of row after the
-//! other. The state comes last, when the ids of posts and history rows are known.
+//! First stale polls are dropped. Then rows are written in sets, one table after the other; the state last, when the ids of
+//! posts and history rows are known.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -17,18 +17,18 @@ use sqlx::Row as _;
 
 use super::super::LOCK;
 use super::claim::{host_ids, settle_hosts};
+use super::host_effects::hold_hosts;
 use super::pages::{CountChange, PollChange, count_polls, count_sources, state_of};
-use super::sequel::hold_hosts;
 use super::state::{HEALTH, MEMORY, assignments, push_health, push_memory};
-use super::{Query, Tx, ms, opt_ms, pieces, signs, with_values};
+use super::{Query, Tx, ms, opt_ms, pieces, sql, suspicion, with_values};
 use crate::store::types::stored_hash;
-use crate::store::{Activity, Commit, Committed, Move, NewArticleWork, NewEvent, POSTS_PER_EVENT};
+use crate::store::{Activity, Commit, CommitOutcome, NewArticleWork, NewEvent, SourceMove, WorkPurpose};
 
-/// A commit that will be written, and what is learned on the way.
+/// A commit that will be written, with the ids it gets.
 struct Live<'a> {
     commit: &'a Commit,
     /// The history row that unchanged polls share.
-    quiet_poll_id: Option<i64>,
+    unchanged_poll_id: Option<i64>,
     /// The history row of this poll alone.
     poll_id: Option<i64>,
     new: Vec<i64>,
@@ -40,12 +40,12 @@ struct Live<'a> {
 impl Live<'_> {
     /// How many article pages it queues.
     fn pages(&self) -> usize {
-        let keys = self.commit.articles.iter().map(|work| work.entry_key);
-        keys.filter(|key| *key != NewArticleWork::SITE).collect::<HashSet<_>>().len()
+        let pages = self.commit.articles.iter().filter(|work| work.purpose == WorkPurpose::Article);
+        pages.map(|work| work.entry_key).collect::<HashSet<_>>().len()
     }
 }
 
-pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<Committed>> {
+pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<CommitOutcome>> {
     let mut live = check(tx, commits).await?;
     let post_ids = store_posts(tx, &mut live).await?;
     change_posts(tx, &mut live).await?;
@@ -56,19 +56,22 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
     add_up(tx, &live).await?;
     store_events(tx, &live).await?;
     store_states(tx, &live).await?;
-    signs::store(tx, live.iter().map(|live| live.commit)).await?;
-    signs::store_elsewhere(tx, live.iter().map(|live| live.commit)).await?;
+    suspicion::store(tx, live.iter().map(|live| live.commit)).await?;
+    suspicion::store_elsewhere(tx, live.iter().map(|live| live.commit)).await?;
     hold_hosts(tx, live.iter().map(|live| (live.commit.lease, live.commit.host_hold_until))).await?;
-    let sequels = live
-        .iter()
-        .filter_map(|live| Some((live.commit.lease, live.commit.poll.at, live.commit.sequel.as_deref()?)));
-    super::sequel::write(tx, sequels).await?;
+    let host_effects = live.iter().filter_map(|live| {
+        Some((live.commit.lease, live.commit.poll.at, live.commit.host_effects.as_deref()?))
+    });
+    super::host_effects::write(tx, host_effects).await?;
     move_sources(tx, &live).await?;
-    let mut done: HashMap<i64, Committed> = live
+    let mut done: HashMap<i64, CommitOutcome> = live
         .into_iter()
-        .map(|live| (live.commit.source_id, Committed::Stored { new: live.new, changed: live.changed }))
+        .map(|live| (live.commit.source_id, CommitOutcome::Stored { new: live.new, changed: live.changed }))
         .collect();
-    Ok(commits.iter().map(|commit| done.remove(&commit.source_id).unwrap_or(Committed::Discarded)).collect())
+    Ok(commits
+        .iter()
+        .map(|commit| done.remove(&commit.source_id).unwrap_or(CommitOutcome::Discarded))
+        .collect())
 }
 
 /// What is wrong on purpose: validators without the posts they stand for.
@@ -76,10 +79,13 @@ pub(super) async fn commit(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<Vec<
 pub(super) async fn store_validators(tx: &mut Tx, commits: &[Commit]) -> sqlx::Result<()> {
     for commit in commits {
         let Some(memory) = &commit.memory else { continue };
-        let mut query = Query::new("UPDATE source_state SET etag = ");
-        query.push_bind(memory.etag.as_deref()).push(", reader_version = ").push_bind(memory.reader_version);
-        query.push(" WHERE source_id = ").push_bind(commit.source_id);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(sql!(
+            "UPDATE source_state SET etag = $1, reader_version = $2 WHERE source_id = $3",
+            memory.etag.as_deref(),
+            memory.reader_version,
+            commit.source_id,
+        ))
+        .await?;
     }
     Ok(())
 }
@@ -96,21 +102,21 @@ async fn check<'a>(tx: &mut Tx, commits: &'a [Commit]) -> sqlx::Result<Vec<Live<
             list.push_bind(commit.lease.host_id).push_bind(commit.lease.fence);
         });
         query.push(
-            "SELECT t.source_id, t.quiet_poll_id FROM v \
+            "SELECT t.source_id, t.unchanged_poll_id FROM v \
              JOIN hosts h ON h.id = v.host_id AND h.fence = v.host_fence \
              JOIN source_state t ON t.source_id = v.source_id AND t.fence = v.fence AND t.host_id = v.host_id \
              ORDER BY t.source_id",
         );
         query.push(LOCK);
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             found.insert(row.try_get::<i64, _>(0)?, row.try_get::<Option<i64>, _>(1)?);
         }
     }
     let live = commits.iter().filter_map(|commit| {
-        let quiet_poll_id = found.remove(&commit.source_id)?;
+        let unchanged_poll_id = found.remove(&commit.source_id)?;
         Some(Live {
             commit,
-            quiet_poll_id,
+            unchanged_poll_id,
             poll_id: None,
             new: Vec::new(),
             changed: Vec::new(),
@@ -199,7 +205,7 @@ async fn meet_again<'a>(
             "SELECT p.id, p.source_id, p.entry_key, p.url, p.title, p.content_hash, p.published_at FROM v \
              JOIN posts p ON p.source_id = v.source_id AND p.entry_key = v.entry_key",
         );
-        for found in query.build().fetch_all(&mut **tx).await? {
+        for found in tx.rows(query).await? {
             let target: (i64, i64) = (found.try_get(1)?, found.try_get(2)?);
             let Some(row) = piece.iter().find(|row| (row.source_id, row.entry_key) == target) else {
                 continue;
@@ -261,7 +267,7 @@ pub(super) async fn insert_posts(tx: &mut Tx, rows: &[PostRow<'_>]) -> sqlx::Res
                 .push_bind(post.raw_content.as_deref());
         });
         query.push(" ON CONFLICT ").push(target).push(" DO NOTHING RETURNING id, source_id, entry_key");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
         }
     }
@@ -314,7 +320,7 @@ async fn change_posts(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
                      AND p.content_hash = v.content_hash AND p.unique_text AND p.id <> v.post_id)) \
              RETURNING posts.id, posts.source_id",
         );
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             if let Some(place) = places.get(&row.try_get(1)?) {
                 live[*place].changed.push(row.try_get(0)?);
             }
@@ -357,7 +363,7 @@ async fn remember(tx: &mut Tx, live: &[Live<'_>], post_ids: &PostIds) -> sqlx::R
              title = excluded.title, content = excluded.content, published_at = excluded.published_at, \
              post_id = excluded.post_id, absent_since = excluded.absent_since",
         );
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -373,9 +379,11 @@ async fn forget(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         let mut query = with_values("source_id, entry_key, at", piece, |list, (commit, key)| {
             list.push_bind(commit.source_id).push_bind(*key).push_bind(ms(commit.poll.at));
         });
-        query.push("UPDATE seen SET absent_since = v.at FROM v ");
-        query.push("WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key");
-        query.build().execute(&mut **tx).await?;
+        query.push(
+            "UPDATE seen SET absent_since = v.at FROM v
+             WHERE seen.source_id = v.source_id AND seen.entry_key = v.entry_key",
+        );
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -387,15 +395,15 @@ async fn store_article_work(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> 
     let rows: Vec<(&Live<'_>, &NewArticleWork)> = live
         .iter()
         .flat_map(|live| live.commit.articles.iter().map(move |work| (live, work)))
-        .filter(|(live, work)| met.insert((live.commit.source_id, work.entry_key)))
+        .filter(|(live, work)| met.insert((live.commit.source_id, work.purpose, work.entry_key)))
         .collect();
     if rows.is_empty() {
         return Ok(());
     }
     let pages: Vec<(i64, i64)> = rows
         .iter()
+        .filter(|(_, work)| work.purpose == WorkPurpose::Article)
         .map(|(live, work)| (live.commit.source_id, work.entry_key))
-        .filter(|(_, key)| *key != NewArticleWork::SITE)
         .collect();
     let mut sources: BTreeMap<i64, CountChange> = BTreeMap::new();
     remove_article_work(tx, &pages, &mut sources).await?;
@@ -406,22 +414,23 @@ async fn store_article_work(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> 
     let hosts = host_ids(tx, rows.iter().map(|(_, work)| &work.host)).await?;
     for piece in pieces(&rows) {
         let mut query = Query::new(
-            "INSERT INTO article_work (source_id, host_id, entry_key, url, draft, tries, next_try_at, poll_id, \
+            "INSERT INTO article_work (source_id, host_id, purpose, entry_key, url, draft, tries, next_try_at, poll_id, \
              created_at) ",
         );
         query.push_values(piece, |mut list, (live, work)| {
             list.push_bind(live.commit.source_id)
                 .push_bind(hosts.get(&work.host).copied())
+                .push_bind(work.purpose.name())
                 .push_bind(work.entry_key)
                 .push_bind(work.url.as_str())
                 .push_bind(work.draft.as_str())
                 .push_bind(0_i64)
                 .push_bind(ms(work.next_try_at))
-                .push_bind(live.poll_id.filter(|_| work.entry_key != NewArticleWork::SITE))
+                .push_bind(live.poll_id.filter(|_| work.purpose == WorkPurpose::Article))
                 .push_bind(ms(live.commit.poll.at));
         });
-        query.push(" ON CONFLICT (source_id, entry_key) DO NOTHING");
-        query.build().execute(&mut **tx).await?;
+        query.push(" ON CONFLICT (source_id, entry_key, purpose) DO NOTHING");
+        tx.execute(query).await?;
     }
     settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await
 }
@@ -438,10 +447,11 @@ async fn remove_article_work(
             list.push_bind(*source_id).push_bind(*key);
         });
         query.push(
-            "DELETE FROM article_work WHERE (source_id, entry_key) IN (SELECT source_id, entry_key FROM v) ",
+            "DELETE FROM article_work
+             WHERE purpose = 'article' AND (source_id, entry_key) IN (SELECT source_id, entry_key FROM v)
+             RETURNING source_id, state, tries, poll_id",
         );
-        query.push("RETURNING source_id, state, tries, poll_id");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             let state = state_of(&row)?;
             sources.entry(row.try_get(0)?).or_default().remove(state);
             if let Some(poll_id) = row.try_get::<Option<i64>, _>("poll_id")? {
@@ -468,20 +478,20 @@ fn is_quiet(live: &Live<'_>) -> bool {
 /// Writes the history: a quiet poll adds to the quiet row before it, any other gets a row.
 async fn record_polls(tx: &mut Tx, live: &mut [Live<'_>]) -> sqlx::Result<()> {
     let quiet: Vec<&Live<'_>> =
-        live.iter().filter(|live| live.quiet_poll_id.is_some() && is_quiet(live)).collect();
+        live.iter().filter(|live| live.unchanged_poll_id.is_some() && is_quiet(live)).collect();
     let mut rest = places(live);
     for piece in pieces(&quiet) {
-        for row in join_quiet_polls(piece).build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(join_quiet_polls(piece)).await? {
             rest.remove(&row.try_get(0)?);
         }
     }
     let mut new: Vec<usize> = rest.values().copied().collect();
     new.sort_unstable();
     for piece in pieces(&new) {
-        for row in insert_polls(piece, live).build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(insert_polls(piece, live)).await? {
             if let Some(place) = rest.get(&row.try_get("source_id")?) {
                 let id = row.try_get("id")?;
-                live[*place].quiet_poll_id = is_quiet(&live[*place]).then_some(id);
+                live[*place].unchanged_poll_id = is_quiet(&live[*place]).then_some(id);
                 live[*place].poll_id = Some(id);
             }
         }
@@ -494,7 +504,7 @@ fn join_quiet_polls(quiet: &[&Live<'_>]) -> Query {
     let mut query =
         with_values("poll_id, at, outcome, duration_ms, bytes, status_code", quiet, |list, live| {
             let poll = &live.commit.poll;
-            list.push_bind(live.quiet_poll_id)
+            list.push_bind(live.unchanged_poll_id)
                 .push_bind(ms(poll.at))
                 .push_bind(poll.outcome.as_str())
                 .push_bind(poll.duration.as_millis() as i64)
@@ -544,25 +554,18 @@ fn insert_polls(places: &[usize], live: &[Live<'_>]) -> Query {
     query
 }
 
-/// Posts are told of in one row a poll, or several where there are very many.
+/// Writes events; posts of a poll share one, or one for each hundred.
 async fn store_events(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
     let mut rows: Vec<(NewEvent, Time)> = Vec::new();
     for live in live {
         let (commit, at) = (live.commit, live.commit.poll.at);
-        rows.extend(posts_events("post.created", commit.source_id, &live.new).map(|event| (event, at)));
-        rows.extend(posts_events("post.updated", commit.source_id, &live.changed).map(|event| (event, at)));
+        rows.extend(NewEvent::of_posts("post.created", commit.source_id, &live.new).map(|event| (event, at)));
+        rows.extend(
+            NewEvent::of_posts("post.updated", commit.source_id, &live.changed).map(|event| (event, at)),
+        );
         rows.extend(commit.events.iter().map(|event| (event.clone(), at)));
     }
     insert_events(tx, &rows).await
-}
-
-/// The rows that tell of posts.
-pub(super) fn posts_events(kind: &str, source_id: i64, ids: &[i64]) -> impl Iterator<Item = NewEvent> {
-    ids.chunks(POSTS_PER_EVENT).map(move |ids| NewEvent {
-        kind: kind.to_owned(),
-        source_id: Some(source_id),
-        payload: serde_json::json!({ "post_ids": ids }).to_string(),
-    })
 }
 
 pub(super) async fn insert_events(tx: &mut Tx, rows: &[(NewEvent, Time)]) -> sqlx::Result<()> {
@@ -580,7 +583,7 @@ pub(super) async fn insert_events(tx: &mut Tx, rows: &[(NewEvent, Time)]) -> sql
                 .push_bind(event.payload.as_str())
                 .push_bind(ms(*at));
         });
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -601,11 +604,11 @@ async fn store_states(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         }
     }
     for piece in pieces(&calm) {
-        let columns = "source_id, quiet_poll_id, next_poll_at, last_polled_at, last_success_at";
+        let columns = "source_id, unchanged_poll_id, next_poll_at, last_polled_at, last_success_at";
         let query = with_values(columns, piece, |list, live| {
             let health = &live.commit.health;
             list.push_bind(live.commit.source_id)
-                .push_bind(live.quiet_poll_id)
+                .push_bind(live.unchanged_poll_id)
                 .push_bind(opt_ms(live.commit.next_poll_at))
                 .push_bind(opt_ms(health.last_polled_at))
                 .push_bind(opt_ms(health.last_success_at));
@@ -613,17 +616,17 @@ async fn store_states(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
         update_states(tx, query, columns).await?;
     }
     for piece in pieces(&health) {
-        let columns = format!("source_id, quiet_poll_id, {HEALTH}");
+        let columns = format!("source_id, unchanged_poll_id, {HEALTH}");
         let query = with_values(&columns, piece, |list, live| {
-            list.push_bind(live.commit.source_id).push_bind(live.quiet_poll_id);
+            list.push_bind(live.commit.source_id).push_bind(live.unchanged_poll_id);
             push_health(list, &live.commit.health, live.commit.next_poll_at);
         });
         update_states(tx, query, &columns).await?;
     }
     for piece in pieces(&whole) {
-        let columns = format!("source_id, quiet_poll_id, {HEALTH}, {MEMORY}");
+        let columns = format!("source_id, unchanged_poll_id, {HEALTH}, {MEMORY}");
         let query = with_values(&columns, piece, |list, (live, memory)| {
-            list.push_bind(live.commit.source_id).push_bind(live.quiet_poll_id);
+            list.push_bind(live.commit.source_id).push_bind(live.unchanged_poll_id);
             push_health(list, &live.commit.health, live.commit.next_poll_at);
             push_memory(list, memory);
         });
@@ -634,58 +637,65 @@ async fn store_states(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
 
 async fn update_states(tx: &mut Tx, mut query: Query, columns: &str) -> sqlx::Result<()> {
     let columns = columns.strip_prefix("source_id, ").unwrap_or(columns);
-    query.push("UPDATE source_state SET ").push(assignments(columns));
-    query.push(" FROM v WHERE source_state.source_id = v.source_id");
-    query.build().execute(&mut **tx).await?;
+    query.push(format!(
+        "UPDATE source_state SET {} FROM v WHERE source_state.source_id = v.source_id",
+        assignments(columns)
+    ));
+    tx.execute(query).await?;
     Ok(())
 }
 
-/// Follows sources that have moved for good, and tells of it. Where their collection has the new URL already they stay;
-/// that is kept, and told once. Rare, so one by one.
+/// Changes the URL of sources that have moved permanently, with an event. If their collection has the new URL already they
+/// stay, with one event. Rare, so one by one.
 async fn move_sources(tx: &mut Tx, live: &[Live<'_>]) -> sqlx::Result<()> {
     for commit in live.iter().map(|live| live.commit) {
         let Some(moved) = &commit.moved else { continue };
-        let mut query = Query::new("UPDATE sources SET version = version + 1, url = ");
-        query
-            .push_bind(moved.url.as_str())
-            .push(", canonical_url = ")
-            .push_bind(moved.canonical_url.as_str());
-        query.push(" WHERE id = ").push_bind(commit.source_id);
-        query.push(" AND NOT EXISTS (SELECT 1 FROM sources o WHERE o.collection_id = sources.collection_id ");
-        query.push("AND o.id <> sources.id AND o.canonical_url = ").push_bind(moved.canonical_url.as_str());
-        if query.push(")").build().execute(&mut **tx).await?.rows_affected() == 0 {
+        let statement = sql!(
+            "UPDATE sources SET version = version + 1, url = $1, canonical_url = $2 WHERE id = $3
+             AND NOT EXISTS (SELECT 1 FROM sources o WHERE o.collection_id = sources.collection_id
+                 AND o.id <> sources.id AND o.canonical_url = $2)",
+            moved.url.as_str(),
+            moved.canonical_url.as_str(),
+            commit.source_id,
+        );
+        if tx.execute(statement).await? == 0 {
             refuse_move(tx, commit, moved).await?;
             continue;
         }
         let event = NewEvent::of_move(commit.source_id, &moved.from, &moved.url, &moved.reason);
         insert_events(tx, &[(event, commit.poll.at)]).await?;
         let hosts = host_ids(tx, std::iter::once(&moved.host)).await?;
-        let mut query = Query::new("UPDATE source_state SET redirect = NULL, fence = fence + 1, host_id = ");
-        query
-            .push_bind(hosts.get(&moved.host).copied())
-            .push(" WHERE source_id = ")
-            .push_bind(commit.source_id);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(sql!(
+            "UPDATE source_state SET redirect = NULL, fence = fence + 1, host_id = $1 WHERE source_id = $2",
+            hosts.get(&moved.host).copied(),
+            commit.source_id,
+        ))
+        .await?;
         settle_hosts(tx, &hosts.into_values().collect::<Vec<_>>()).await?;
     }
     Ok(())
 }
 
 /// Keeps which source of the collection has the new URL.
-async fn refuse_move(tx: &mut Tx, commit: &Commit, moved: &Move) -> sqlx::Result<()> {
-    let mut query =
-        Query::new("SELECT o.id FROM sources s JOIN sources o ON o.collection_id = s.collection_id ");
-    query.push("AND o.id <> s.id WHERE s.id = ").push_bind(commit.source_id);
-    query.push(" AND o.canonical_url = ").push_bind(moved.canonical_url.as_str());
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(()) };
+async fn refuse_move(tx: &mut Tx, commit: &Commit, moved: &SourceMove) -> sqlx::Result<()> {
+    let query = sql!(
+        "SELECT o.id FROM sources s JOIN sources o ON o.collection_id = s.collection_id AND o.id <> s.id
+         WHERE s.id = $1 AND o.canonical_url = $2",
+        commit.source_id,
+        moved.canonical_url.as_str(),
+    );
+    let Some(row) = tx.row(query).await? else { return Ok(()) };
     let taken_by: i64 = row.try_get(0)?;
     if moved.redirect.taken_by == Some(taken_by) {
         return Ok(());
     }
     let redirect = Redirect { taken_by: Some(taken_by), ..moved.redirect.clone() };
-    let mut query = Query::new("UPDATE source_state SET redirect = ");
-    query.push_bind(serde_json::to_string(&redirect).unwrap_or_default());
-    query.push(" WHERE source_id = ").push_bind(commit.source_id).build().execute(&mut **tx).await?;
+    tx.execute(sql!(
+        "UPDATE source_state SET redirect = $1 WHERE source_id = $2",
+        serde_json::to_string(&redirect).unwrap_or_default(),
+        commit.source_id,
+    ))
+    .await?;
     let event = NewEvent::of_refused_move(commit.source_id, &moved.from, &moved.url, taken_by);
     insert_events(tx, &[(event, commit.poll.at)]).await
 }

@@ -13,9 +13,9 @@ use sqlx::Row as _;
 use super::super::{MATCHES, Row, TEXT_ID, text_query};
 use super::state::error_kind;
 use super::visibility::{push_visible_article, push_visible_source};
-use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, time};
+use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_ms, opt_time, pieces, push_ids, sql, time};
+use crate::store::tokens;
 use crate::store::types::stored_hash;
-use crate::store::words;
 use crate::store::{
     Activity, Article, Content, NewArticle, Poll, PollPages, PollRecord, Post, PostFilter, Result,
     StoreError, Visibility, WaitingPage,
@@ -34,22 +34,19 @@ const POLL: &str = "id, first_at, last_at, count, outcome, error_type, error_cau
 #[async_trait]
 impl Content for Sql {
     async fn post(&self, id: i64) -> Result<Post> {
-        let mut query = Query::new(format!("SELECT {POST} FROM posts p WHERE p.id = "));
-        query.push_bind(id);
-        let row = self.row(query).await?;
+        let row = self.row(sql!("SELECT {POST} FROM posts p WHERE p.id = $1", id)).await?;
         let row = row.ok_or_else(|| StoreError::NotFound { entity: "post", key: id.to_string() })?;
         post(&row).map_err(|error| self.fail(error))
     }
 
     async fn posts(&self, filter: &PostFilter, before: Option<i64>, limit: u32) -> Result<Vec<Post>> {
-        let phrases = filter.text.as_deref().map(words::phrases);
+        let phrases = filter.text.as_deref().map(tokens::phrases);
         if phrases.as_ref().is_some_and(Vec::is_empty) {
             // Signs without a word are in no post.
             return Ok(Vec::new());
         }
         let query = list_posts(filter, phrases.as_deref(), before, limit);
-        let rows = self.rows(query).await?;
-        rows.iter().map(post).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+        self.all(query, post).await
     }
 
     async fn count_posts(&self, source_ids: &[i64]) -> Result<u64> {
@@ -64,9 +61,12 @@ impl Content for Sql {
 
     async fn neighbours(&self, source_id: i64, id: i64) -> Result<(Option<i64>, Option<i64>)> {
         // One pass over the source's own posts: by id alone, a planner might walk past everybody else's.
-        let mut query = Query::new("SELECT MAX(CASE WHEN id < ");
-        query.push_bind(id).push(" THEN id END), MIN(CASE WHEN id > ").push_bind(id);
-        query.push(" THEN id END) FROM posts WHERE source_id = ").push_bind(source_id);
+        let query = sql!(
+            "SELECT MAX(CASE WHEN id < $1 THEN id END), MIN(CASE WHEN id > $1 THEN id END)
+             FROM posts WHERE source_id = $2",
+            id,
+            source_id,
+        );
         let found = self.all(query, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
@@ -76,11 +76,12 @@ impl Content for Sql {
     }
 
     async fn polls(&self, source_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Poll>> {
-        let mut query = Query::new(format!("SELECT {POLL} FROM polls WHERE source_id = "));
-        query.push_bind(source_id).push(" AND id < ").push_bind(before.unwrap_or(i64::MAX));
-        query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
-        let rows = self.rows(query).await?;
-        rows.iter().map(poll).collect::<sqlx::Result<_>>().map_err(|error| self.fail(error))
+        let query = sql!(
+            "SELECT {POLL} FROM polls WHERE source_id = $1 AND id < $2 ORDER BY id DESC LIMIT {limit}",
+            source_id,
+            before.unwrap_or(i64::MAX),
+        );
+        self.all(query, poll).await
     }
 
     async fn waiting_pages(
@@ -119,9 +120,12 @@ impl Content for Sql {
     }
 
     async fn posts_by_time(&self, source_id: i64, since: Time, limit: u32) -> Result<Vec<(Time, u64)>> {
-        let mut query = Query::new("SELECT created_at, COUNT(*) FROM posts WHERE source_id = ");
-        query.push_bind(source_id).push(" AND created_at >= ").push_bind(ms(since));
-        query.push(" GROUP BY created_at ORDER BY created_at DESC LIMIT ").push(i64::from(limit));
+        let query = sql!(
+            "SELECT created_at, COUNT(*) FROM posts WHERE source_id = $1 AND created_at >= $2
+             GROUP BY created_at ORDER BY created_at DESC LIMIT {limit}",
+            source_id,
+            ms(since),
+        );
         self.all(query, |row| {
             let count: i64 = row.try_get(1)?;
             Ok((time(row, "created_at")?, u64::try_from(count).unwrap_or(0)))
@@ -138,10 +142,8 @@ impl Content for Sql {
     }
 
     async fn article(&self, id: i64) -> Result<Article> {
-        let mut query = Query::new(format!("SELECT {ARTICLE} FROM articles WHERE id = "));
-        query.push_bind(id);
-        let rows = self.rows(query).await?;
-        let articles = self.with_posts(&rows).await.map_err(|error| self.fail(error))?;
+        let rows = self.rows(sql!("SELECT {ARTICLE} FROM articles WHERE id = $1", id)).await?;
+        let articles = self.with_posts(&rows).await?;
         articles
             .into_iter()
             .next()
@@ -163,7 +165,7 @@ impl Content for Sql {
         push_visible_article(&mut query, visibility);
         query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
         let rows = self.rows(query).await?;
-        self.with_posts(&rows).await.map_err(|error| self.fail(error))
+        self.with_posts(&rows).await
     }
 
     async fn may_see_article(&self, id: i64, visibility: &Visibility) -> Result<bool> {
@@ -185,10 +187,8 @@ impl Content for Sql {
     }
 
     async fn set_processed(&self, id: i64, processed: bool) -> Result<()> {
-        let mut query = Query::new("UPDATE articles SET is_processed = ");
-        query.push_bind(processed).push(" WHERE id = ").push_bind(id);
-        let done = query.build().execute(&self.write).await.map_err(|error| self.fail(error))?;
-        match done.rows_affected() {
+        let statement = sql!("UPDATE articles SET is_processed = $1 WHERE id = $2", processed, id);
+        match self.execute(statement).await.map_err(|error| self.fail(error))? {
             0 => Err(StoreError::NotFound { entity: "article", key: id.to_string() }),
             _ => Ok(()),
         }
@@ -242,23 +242,25 @@ pub(super) fn list_posts(
 }
 
 impl Sql {
-    /// Articles of these rows, each with the posts it is made from.
-    async fn with_posts(&self, rows: &[Row]) -> sqlx::Result<Vec<Article>> {
-        let ids = rows.iter().map(|row| row.try_get("id")).collect::<sqlx::Result<Vec<i64>>>()?;
+    /// The articles of these rows, each with the posts it is made from.
+    async fn with_posts(&self, rows: &[Row]) -> Result<Vec<Article>> {
+        let ids = rows.iter().map(|row| row.try_get("id")).collect::<sqlx::Result<Vec<i64>>>();
         let mut posts: HashMap<i64, Vec<i64>> = HashMap::new();
-        for piece in id_pieces(&ids) {
+        for piece in id_pieces(&ids.map_err(|error| self.fail(error))?) {
             let mut query = Query::new("SELECT article_id, post_id FROM article_posts WHERE article_id IN ");
             push_ids(&mut query, piece);
             query.push(" ORDER BY article_id, post_id");
-            for row in self.read.fetch_all(&mut query).await? {
-                posts.entry(row.try_get(0)?).or_default().push(row.try_get(1)?);
+            let found = self.all(query, |row| Ok((row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?)));
+            for (article_id, post_id) in found.await? {
+                posts.entry(article_id).or_default().push(post_id);
             }
         }
-        rows.iter().map(|row| article(row, &mut posts)).collect()
+        let articles = rows.iter().map(|row| article(row, &mut posts)).collect::<sqlx::Result<_>>();
+        articles.map_err(|error| self.fail(error))
     }
 }
 
-/// Makes an article, unless one of its posts is missing: that one is told.
+/// Creates an article, or returns the first of its posts that is missing.
 async fn create_article(
     tx: &mut Tx,
     article: &NewArticle,
@@ -271,30 +273,28 @@ async fn create_article(
     for piece in id_pieces(&ids) {
         let mut query = Query::new("UPDATE posts SET linked = TRUE WHERE id IN ");
         push_ids(&mut query, piece);
-        let rows = query.push(" RETURNING id").build().fetch_all(&mut **tx).await?;
+        let rows = tx.rows(query.push(" RETURNING id")).await?;
         found.extend(rows.iter().map(|row| row.get::<i64, _>(0)));
     }
     if let Some(missing) = ids.iter().find(|id| !found.contains(id)) {
         return Ok(Err(*missing));
     }
-    let mut query = Query::new(
-        "INSERT INTO articles (title, body, url, published_at, is_processed, created_at) VALUES (",
+    let statement = sql!(
+        "INSERT INTO articles (title, body, url, published_at, is_processed, created_at)
+         VALUES ($1, $2, $3, $4, FALSE, $5) RETURNING id",
+        article.title.as_str(),
+        article.body.as_str(),
+        article.url.as_deref(),
+        opt_ms(article.published_at),
+        ms(now),
     );
-    let mut list = query.separated(", ");
-    list.push_bind(article.title.as_str())
-        .push_bind(article.body.as_str())
-        .push_bind(article.url.as_deref())
-        .push_bind(opt_ms(article.published_at))
-        .push_bind(false)
-        .push_bind(ms(now));
-    query.push(") RETURNING id");
-    let id: i64 = query.build().fetch_one(&mut **tx).await?.try_get(0)?;
+    let id: i64 = tx.one(statement).await?.try_get(0)?;
     for piece in pieces(&ids) {
         let mut query = Query::new("INSERT INTO article_posts (article_id, post_id) ");
         query.push_values(piece, |mut list, post_id| {
             list.push_bind(id).push_bind(*post_id);
         });
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     Ok(Ok(id))
 }

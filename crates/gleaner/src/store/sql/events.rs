@@ -1,4 +1,4 @@
-//! Events: their order, and what they tell of.
+//! Writes, numbers, lists and deletes events.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,12 @@ use sqlx::Row as _;
 use super::super::{ROW_LOCK, Row};
 use super::commit::insert_events;
 use super::content::{POST, post};
-use super::upkeep::set_meta;
+use super::retention::set_meta;
 use super::visibility::push_visible_event;
-use super::{Query, Sql, Tx, garbled, id_pieces, opt_time, push_ids, time};
+use super::{Query, Sql, Tx, garbled, id_pieces, ms, opt_time, push_ids, sql, time};
 use crate::store::{
-    Event, EventFilter, Events, Kept, KindPattern, NewEvent, Post, PostHead, Result, Seek, SourceName,
+    Event, EventCursor, EventFilter, EventRange, Events, KindPattern, NewEvent, Post, PostHead, Result,
+    SourceName,
 };
 
 /// Whatever is no news of posts has an index of its own; the words are those of the index.
@@ -30,33 +31,29 @@ impl Events for Sql {
 
     async fn number_events(&self, limit: u32) -> Result<u64> {
         // Most of the time there is nothing, and nobody's lock is needed to see that.
-        let query = Query::new("SELECT id FROM outbox WHERE seq IS NULL LIMIT 1");
+        let query = sql!("SELECT id FROM outbox WHERE seq IS NULL LIMIT 1");
         if self.all(query, |_| Ok(())).await?.is_empty() {
             return Ok(0);
         }
-        self.in_time(1, async {
-            let mut tx = self.begin().await?;
-            let numbered = number_events(&mut tx, limit).await;
-            self.end(tx, numbered).await
-        })
-        .await
+        let mut tx = self.begin().await?;
+        let numbered = number_events(&mut tx, limit).await;
+        self.end(tx, numbered).await
     }
 
-    async fn list_events(&self, filter: &EventFilter, from: Seek, limit: u32) -> Result<Vec<Event>> {
+    async fn list_events(&self, filter: &EventFilter, from: EventCursor, limit: u32) -> Result<Vec<Event>> {
         self.all(list(filter, from, limit), event).await
     }
 
-    async fn kept_events(&self) -> Result<Kept> {
-        let query = Query::new(
-            "SELECT value, (SELECT MIN(seq) FROM outbox) AS first FROM meta WHERE name = 'last_seq'",
-        );
+    async fn kept_events(&self) -> Result<EventRange> {
+        let query =
+            sql!("SELECT value, (SELECT MIN(seq) FROM outbox) AS first FROM meta WHERE name = 'last_seq'");
         let kept = |row: &Row| {
             let last: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled("last_seq", error))?;
             let first = row.try_get::<Option<i64>, _>(1)?.unwrap_or(last.saturating_add(1));
-            Ok(Kept { first, last })
+            Ok(EventRange { first, last })
         };
         let kept = self.all(query, kept).await?.pop();
-        Ok(kept.unwrap_or(Kept { first: 1, last: 0 }))
+        Ok(kept.unwrap_or(EventRange { first: 1, last: 0 }))
     }
 
     async fn post_heads(&self, ids: &[i64]) -> Result<HashMap<i64, PostHead>> {
@@ -92,19 +89,21 @@ impl Events for Sql {
     }
 
     async fn latest_posts(&self, collection_id: i64, limit: u32) -> Result<Vec<Post>> {
-        let mut query = Query::new(format!("SELECT {POST} FROM posts p WHERE p.source_id IN "));
-        query.push("(SELECT id FROM sources WHERE collection_id = ").push_bind(collection_id);
-        query.push(") ORDER BY id DESC LIMIT ").push(i64::from(limit));
+        let query = sql!(
+            "SELECT {POST} FROM posts p WHERE p.source_id IN (SELECT id FROM sources WHERE collection_id = $1)
+             ORDER BY id DESC LIMIT {limit}",
+            collection_id,
+        );
         self.all(query, post).await
     }
 }
 
 /// The query that lists events.
-pub(super) fn list(filter: &EventFilter, from: Seek, limit: u32) -> Query {
+pub(super) fn list(filter: &EventFilter, from: EventCursor, limit: u32) -> Query {
     let mut query = Query::new("SELECT id, seq, kind, source_id, payload, created_at FROM outbox WHERE seq ");
     match from {
-        Seek::After(seq) => query.push("> ").push_bind(seq),
-        Seek::Before(seq) => query.push("< ").push_bind(seq),
+        EventCursor::After(seq) => query.push("> ").push_bind(seq),
+        EventCursor::Before(seq) => query.push("< ").push_bind(seq),
     };
     if let Some(source_id) = filter.source_id {
         query.push(" AND source_id = ").push_bind(source_id);
@@ -133,24 +132,28 @@ pub(super) fn list(filter: &EventFilter, from: Seek, limit: u32) -> Query {
         }
         query.push(")");
     }
-    let order = if matches!(from, Seek::After(_)) { "" } else { " DESC" };
+    let order = if matches!(from, EventCursor::After(_)) { "" } else { " DESC" };
     query.push(format!(" ORDER BY seq{order} LIMIT ")).push(i64::from(limit));
     query
 }
 
 async fn number_events(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
     // Two dispatchers at once would give one number twice; the second waits here.
-    let mut query = Query::new("SELECT value FROM meta WHERE name = 'last_seq'");
-    let row = query.push(ROW_LOCK).build().fetch_one(&mut **tx).await?;
+    let row = tx.one(sql!("SELECT value FROM meta WHERE name = 'last_seq'{ROW_LOCK}")).await?;
     let last: i64 = row.try_get::<&str, _>(0)?.parse().map_err(|error| garbled("last_seq", error))?;
-    let mut query = Query::new("WITH fresh AS (SELECT id, ROW_NUMBER() OVER (ORDER BY id) + ");
-    query.push_bind(last).push(" AS seq FROM (SELECT id FROM outbox WHERE seq IS NULL ORDER BY id LIMIT ");
-    query.push(i64::from(limit)).push(") first) ");
-    query.push("UPDATE outbox SET seq = fresh.seq FROM fresh WHERE outbox.id = fresh.id");
-    let numbered = query.build().execute(&mut **tx).await?.rows_affected();
+    let numbered = tx
+        .execute(sql!(
+            "WITH fresh AS (
+                 SELECT id, ROW_NUMBER() OVER (ORDER BY id) + $1 AS seq
+                 FROM (SELECT id FROM outbox WHERE seq IS NULL ORDER BY id LIMIT {limit}) first
+             )
+             UPDATE outbox SET seq = fresh.seq FROM fresh WHERE outbox.id = fresh.id",
+            last,
+        ))
+        .await?;
     if numbered > 0 {
         let next = last.saturating_add(i64::try_from(numbered).unwrap_or(0));
-        set_meta("last_seq", &next.to_string()).build().execute(&mut **tx).await?;
+        tx.execute(set_meta("last_seq", &next.to_string())).await?;
     }
     Ok(numbered)
 }
@@ -158,13 +161,15 @@ async fn number_events(tx: &mut Tx, limit: u32) -> sqlx::Result<u64> {
 /// Deletes the oldest events, of the first `batch`, up to the first that is to stay, so that what is kept has no
 /// holes; how many.
 pub(super) async fn delete_events(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
-    let mut query = Query::new(
-        "WITH old AS (SELECT seq, created_at FROM outbox WHERE seq IS NOT NULL ORDER BY seq LIMIT ",
-    );
-    query.push(batch).push(") DELETE FROM outbox WHERE seq < COALESCE(");
-    query.push("(SELECT MIN(seq) FROM old WHERE created_at >= ").push_bind(before.as_millis());
-    query.push("), (SELECT MAX(seq) + 1 FROM old))");
-    Ok(query.build().execute(&mut **tx).await?.rows_affected())
+    tx.execute(sql!(
+        "WITH old AS (SELECT seq, created_at FROM outbox WHERE seq IS NOT NULL ORDER BY seq LIMIT {batch})
+         DELETE FROM outbox WHERE seq < COALESCE(
+             (SELECT MIN(seq) FROM old WHERE created_at >= $1),
+             (SELECT MAX(seq) + 1 FROM old)
+         )",
+        ms(before),
+    ))
+    .await
 }
 
 fn event(row: &Row) -> sqlx::Result<Event> {

@@ -1,4 +1,4 @@
-//! Hosts, with what is asked from them, for people.
+//! Lists of hosts with counts of their sources.
 
 use sqlx::Row as _;
 
@@ -10,7 +10,7 @@ use super::{Query, opt_time, push_ids};
 use crate::store::{Host, Visibility};
 
 const COLUMNS: &str = "h.id, h.name, h.slot, h.hold_until, h.next_due, h.lease_owner, h.lease_until, \
-    h.memory, h.served_at, h.served_id";
+    h.memory, h.last_success_at, h.last_success_source_id";
 
 /// The beginning of a query for hosts, with how many of their sources may be seen.
 fn select(visibility: &Visibility) -> Query {

@@ -9,131 +9,59 @@ mod articles;
 mod audit;
 mod claim;
 mod commit;
+mod connection;
 mod content;
 mod events;
+mod host_effects;
 mod hosts;
-mod ordered;
-mod packed;
+mod migrate;
 mod pages;
 mod people;
+mod redraw;
+mod retention;
 mod search;
-mod sequel;
-mod signs;
+mod sorting;
+mod source_json;
 mod sources;
 mod state;
 mod streams;
-mod upkeep;
+mod suspicion;
 mod visibility;
 mod webhooks;
 mod workers;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use gleaner_core::time::Time;
-use sqlx::{AssertSqlSafe, Executor, Row as _, Transaction};
+use sqlx::{Arguments as _, Row as _};
 
-use super::{BEGIN, Db, MIGRATION_LOCK, MIGRATIONS, Readers, Row};
-use crate::store::{NewAudit, Result, StoreError};
+use super::{Db, Row};
 
-/// A store in one database.
-pub(in crate::store) struct Sql {
-    /// For reading alone.
-    pub(in crate::store) read: Arc<Readers>,
-    /// For writing, and reading what is written.
-    pub(in crate::store) write: sqlx::Pool<Db>,
-    /// How people know it.
-    pub(in crate::store) database: String,
-    /// How long an answer is waited for; none: as long as it takes, where no network is in between.
-    pub(in crate::store) patience: Option<Duration>,
-    /// Added in the transaction of each change of users, collections, keys, tokens and webhooks; see [`Audit::audited`].
-    pub(in crate::store) audit: Option<NewAudit>,
-}
+use connection::{Limit, Statement, Tx};
 
-type Tx = Transaction<'static, Db>;
+pub(in crate::store) use connection::Sql;
+
+type Arguments = <Db as sqlx::Database>::Arguments;
 type Query = sqlx::QueryBuilder<Db>;
 type Values<'q> = sqlx::query_builder::Separated<'q, Db, &'static str>;
 
-impl Sql {
-    fn fail(&self, error: sqlx::Error) -> StoreError {
-        StoreError::from_driver(&self.database, error)
-    }
+/// A whole statement, with values for `$1`, `$2`, …; `{NAME}` stands for a constant. [`Query`] is for statements whose text
+/// depends on what is asked for: lists of ids, rows of values, filters.
+macro_rules! sql {
+    ($text:literal $(, $value:expr)* $(,)?) => {{
+        #[allow(unused_mut, reason = "some statements have no values")]
+        let mut arguments = super::Arguments::default();
+        $(super::bind(&mut arguments, $value);)*
+        super::Statement::new(format!($text), arguments)
+    }};
+}
+use sql;
 
-    /// All rows that a query finds.
-    async fn rows(&self, mut query: Query) -> Result<Vec<Row>> {
-        self.in_time(1, async { self.read.fetch_all(&mut query).await.map_err(|error| self.fail(error)) })
-            .await
-    }
-
-    /// The one row that a query finds, if any.
-    async fn row(&self, mut query: Query) -> Result<Option<Row>> {
-        self.in_time(1, async {
-            self.read.fetch_optional(&mut query).await.map_err(|error| self.fail(error))
-        })
-        .await
-    }
-
-    /// Gives up waiting after so many times the usual. A connection whose other end is gone without a word would else be
-    /// waited for for ever; what becomes of it is the pool's business.
-    async fn in_time<T>(&self, times: u32, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
-        let Some(patience) = self.patience else { return work.await };
-        let patience = patience.saturating_mul(times);
-        tokio::time::timeout(patience, work)
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Silent { database: self.database.clone() }))
-    }
-
-    async fn begin(&self) -> Result<Tx> {
-        self.write.begin_with(BEGIN).await.map_err(|error| self.fail(error))
-    }
-
-    async fn finish(&self, tx: Tx) -> Result<()> {
-        tx.commit().await.map_err(|error| self.fail(error))
-    }
-
-    /// Commits what went well, and undoes what did not.
-    async fn end<T>(&self, tx: Tx, result: sqlx::Result<T>) -> Result<T> {
-        match result {
-            Ok(value) => self.finish(tx).await.map(|()| value),
-            Err(error) => {
-                self.undo(tx).await;
-                Err(self.fail(error))
-            }
-        }
-    }
-
-    /// Undoes a transaction at once: one that is only dropped keeps its locks until somebody uses its connection.
-    async fn undo(&self, tx: Tx) {
-        if let Err(error) = tx.rollback().await {
-            tracing::debug!(%error, "a rollback failed; the connection is gone, and its locks with it");
-        }
-    }
-
-    /// Brings the schema up to date, and refuses one that is newer.
-    pub(in crate::store) async fn migrate(&self) -> Result<()> {
-        let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
-        let mut tx = self.begin().await?;
-        let found = self.migrate_in(&mut tx, known).await.map_err(|error| self.fail(error))?;
-        if found > known {
-            let database = self.database.clone();
-            return Err(StoreError::Newer { database, found, known });
-        }
-        self.finish(tx).await
-    }
-
-    /// Applies what is missing and tells the version that was found.
-    async fn migrate_in(&self, tx: &mut Tx, known: i64) -> sqlx::Result<i64> {
-        tx.execute(MIGRATION_LOCK).await?;
-        tx.execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)").await?;
-        let row = tx.fetch_one("SELECT MAX(version) AS version FROM schema_version").await?;
-        let found: i64 = row.try_get::<Option<i64>, _>("version")?.unwrap_or(0);
-        for migration in MIGRATIONS.iter().filter(|migration| migration.version > found && found <= known) {
-            tx.execute(sqlx::raw_sql(migration.sql)).await?;
-            let mark = format!("INSERT INTO schema_version (version) VALUES ({})", migration.version);
-            tx.execute(AssertSqlSafe(mark)).await?;
-        }
-        Ok(found)
-    }
+/// Adds the value of the next parameter. Panics, as [`Query::push_bind`] does, where it cannot be encoded; numbers, texts and
+/// bytes always can.
+fn bind<'v, T>(arguments: &mut Arguments, value: T)
+where
+    T: sqlx::Encode<'v, Db> + sqlx::Type<Db> + 'v,
+{
+    arguments.add(value).expect("numbers, texts and bytes can be encoded");
 }
 
 /// How many rows one statement takes: few sizes, so that statements are prepared once, and close enough that any

@@ -1,7 +1,7 @@
-//! Article pages that wait, failed or were given up: counted on their source and their poll, listed, retried, forgotten.
+//! Article pages that wait, failed or were given up: counted, listed, retried and deleted.
 //!
-//! Counts change by differences, in the transaction that changes the page, under a lock on the source's state: whoever
-//! changes a page of a source locks that first, sources in the order of their ids.
+//! Counts on sources and polls change by differences, in the transaction that changes the page. Every such transaction
+//! locks the states of the sources first, in the order of their ids.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,10 @@ use sqlx::Row as _;
 
 use super::super::{ROW_LOCK, Row};
 use super::claim::settle_hosts;
-use super::{Query, Tx, garbled, id_pieces, ms, opt_time, pieces, push_ids, time, with_values};
-use crate::store::{NewArticleWork, WaitingPage};
+use super::{
+    Query, Statement, Tx, garbled, id_pieces, ms, opt_time, pieces, push_ids, sql, time, with_values,
+};
+use crate::store::WaitingPage;
 
 const WAITING: &str = "waiting";
 const GIVEN_UP: &str = "given_up";
@@ -94,11 +96,11 @@ pub(super) async fn lock_sources(
     let mut found = BTreeMap::new();
     for piece in id_pieces(&ids) {
         let mut query = Query::new(
-            "SELECT source_id, pages_failed_run, pages_suspect, suspect FROM source_state WHERE source_id IN ",
+            "SELECT source_id, pages_failed_in_a_row, pages_suspect, suspect FROM source_state WHERE source_id IN ",
         );
         push_ids(&mut query, piece);
         query.push(" ORDER BY source_id").push(ROW_LOCK);
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             let failed = u32::try_from(row.try_get::<i64, _>(1)?).unwrap_or(u32::MAX);
             let run = PageRun { failed, suspected: suspicion(&row, "pages_suspect")? };
             let pages =
@@ -128,9 +130,11 @@ pub(super) async fn store_sources(tx: &mut Tx, sources: &BTreeMap<i64, SourcePag
                 .push_bind(i64::from(pages.run.failed))
                 .push_bind(suspect);
         });
-        query.push("UPDATE source_state SET ").push(COUNTS);
-        query.push(", pages_failed_run = v.run, pages_suspect = v.pages_suspect FROM v ");
-        query.push("WHERE source_state.source_id = v.source_id").build().execute(&mut **tx).await?;
+        query.push(format!(
+            "UPDATE source_state SET {COUNTS}, pages_failed_in_a_row = v.run, pages_suspect = v.pages_suspect
+             FROM v WHERE source_state.source_id = v.source_id"
+        ));
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -145,8 +149,10 @@ pub(super) async fn count_sources(tx: &mut Tx, changes: &BTreeMap<i64, CountChan
         let mut query = with_values("source_id, waiting, failed, given_up", piece, |list, (id, change)| {
             list.push_bind(*id).push_bind(change.waiting).push_bind(change.failed).push_bind(change.given_up);
         });
-        query.push("UPDATE source_state SET ").push(COUNTS);
-        query.push(" FROM v WHERE source_state.source_id = v.source_id").build().execute(&mut **tx).await?;
+        query.push(format!(
+            "UPDATE source_state SET {COUNTS} FROM v WHERE source_state.source_id = v.source_id"
+        ));
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -169,39 +175,36 @@ pub(super) async fn count_polls(tx: &mut Tx, changes: &BTreeMap<i64, PollChange>
              pages_failed = polls.pages_failed + v.failed, pages_given_up = polls.pages_given_up + v.given_up, \
              new_posts = polls.new_posts + v.new_posts FROM v WHERE polls.id = v.poll_id",
         );
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     // Few pages are skipped, and what a row has skipped is JSON.
     for (id, change) in rows.into_iter().filter(|(_, change)| change.skipped != Skipped::default()) {
-        let mut query = Query::new("SELECT skipped FROM polls WHERE id = ");
-        let Some(row) = query.push_bind(id).build().fetch_optional(&mut **tx).await? else { continue };
+        let query = sql!("SELECT skipped FROM polls WHERE id = $1", id);
+        let Some(row) = tx.row(query).await? else { continue };
         let before: Option<&str> = row.try_get(0)?;
         let before = before.map_or(Ok(Skipped::default()), |text| {
             serde_json::from_str(text).map_err(|error| garbled("skipped", error))
         })?;
         let skipped = serde_json::to_string(&skipped_sum(before, change.skipped)).unwrap_or_default();
-        let mut query = Query::new("UPDATE polls SET skipped = ");
-        query.push_bind(skipped).push(" WHERE id = ").push_bind(id).build().execute(&mut **tx).await?;
+        tx.execute(sql!("UPDATE polls SET skipped = $1 WHERE id = $2", skipped, id)).await?;
     }
     Ok(())
 }
 
 /// The query that lists a source's pages by id.
-pub(super) fn list(source_id: i64, state: Option<PageState>, after: Option<i64>, limit: u32) -> Query {
-    let mut query = Query::new(
-        "SELECT id, url, state, tries, last_error, failed_at, next_try_at, created_at FROM article_work \
-         WHERE source_id = ",
-    );
-    query.push_bind(source_id).push(" AND entry_key <> ").push_bind(NewArticleWork::SITE);
-    query.push(" AND id > ").push_bind(after.unwrap_or(0));
-    query.push(match state {
-        Some(PageState::Waiting) => " AND state = 'waiting' AND tries = 0",
-        Some(PageState::Failed) => " AND state = 'waiting' AND tries > 0",
-        Some(PageState::GivenUp) => " AND state = 'given_up'",
+pub(super) fn list(source_id: i64, state: Option<PageState>, after: Option<i64>, limit: u32) -> Statement {
+    let state = match state {
+        Some(PageState::Waiting) => "AND state = 'waiting' AND tries = 0",
+        Some(PageState::Failed) => "AND state = 'waiting' AND tries > 0",
+        Some(PageState::GivenUp) => "AND state = 'given_up'",
         None => "",
-    });
-    query.push(" ORDER BY id LIMIT ").push(i64::from(limit));
-    query
+    };
+    sql!(
+        "SELECT id, url, state, tries, last_error, failed_at, next_try_at, created_at FROM article_work
+         WHERE source_id = $1 AND purpose = 'article' AND id > $2 {state} ORDER BY id LIMIT {limit}",
+        source_id,
+        after.unwrap_or(0),
+    )
 }
 
 /// A page from a row of [`list`].
@@ -219,23 +222,29 @@ pub(super) fn page(row: &Row) -> sqlx::Result<WaitingPage> {
 }
 
 /// The query for the latest failure among a source's pages.
-pub(super) fn latest_failure(source_id: i64) -> Query {
-    let mut query = Query::new("SELECT url, last_error FROM article_work WHERE source_id = ");
-    query.push_bind(source_id).push(" AND entry_key <> ").push_bind(NewArticleWork::SITE);
-    query.push(" AND last_error IS NOT NULL ORDER BY failed_at DESC, id DESC LIMIT 1");
-    query
+pub(super) fn latest_failure(source_id: i64) -> Statement {
+    sql!(
+        "SELECT url, last_error FROM article_work
+         WHERE source_id = $1 AND purpose = 'article' AND last_error IS NOT NULL
+         ORDER BY failed_at DESC, id DESC LIMIT 1",
+        source_id,
+    )
 }
 
 /// Makes a source's given-up pages due, as if they were new; returns how many.
 pub(super) async fn retry(tx: &mut Tx, source_id: i64, now: Time) -> sqlx::Result<u64> {
     lock_sources(tx, std::iter::once(source_id)).await?;
-    let mut query = Query::new("UPDATE article_work SET state = ");
-    query.push_bind(WAITING).push(", tries = 0, next_try_at = ").push_bind(ms(now));
-    query.push(" WHERE source_id = ").push_bind(source_id).push(" AND state = ").push_bind(GIVEN_UP);
-    query.push(" RETURNING host_id, poll_id");
+    let statement = sql!(
+        "UPDATE article_work SET state = $1, tries = 0, next_try_at = $2
+         WHERE source_id = $3 AND state = $4 RETURNING host_id, poll_id",
+        WAITING,
+        ms(now),
+        source_id,
+        GIVEN_UP,
+    );
     let (mut hosts, mut change) = (Vec::new(), CountChange::default());
     let mut polls: BTreeMap<i64, PollChange> = BTreeMap::new();
-    let rows = query.build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(statement).await?;
     for row in &rows {
         hosts.push(row.try_get::<i64, _>(0)?);
         change.remove(PageState::GivenUp);
@@ -256,16 +265,17 @@ pub(super) async fn retry(tx: &mut Tx, source_id: i64, now: Time) -> sqlx::Resul
 }
 
 /// The query that finds pages that were given up before.
-pub(super) fn old(before: Time, batch: i64) -> Query {
-    let mut query =
-        Query::new("SELECT id, source_id FROM article_work WHERE state = 'given_up' AND failed_at < ");
-    query.push_bind(ms(before)).push(" ORDER BY failed_at LIMIT ").push(batch);
-    query
+pub(super) fn old(before: Time, batch: i64) -> Statement {
+    sql!(
+        "SELECT id, source_id FROM article_work WHERE state = 'given_up' AND failed_at < $1
+         ORDER BY failed_at LIMIT {batch}",
+        ms(before),
+    )
 }
 
 /// Forgets pages that were given up before; returns how many.
 pub(super) async fn clean_up(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
-    let rows = old(before, batch).build().fetch_all(&mut **tx).await?;
+    let rows = tx.rows(old(before, batch)).await?;
     if rows.is_empty() {
         return Ok(0);
     }
@@ -279,7 +289,7 @@ pub(super) async fn clean_up(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Res
     for piece in id_pieces(&ids) {
         let mut query = Query::new("DELETE FROM article_work WHERE state = 'given_up' AND id IN ");
         push_ids(&mut query, piece);
-        for row in query.push(" RETURNING source_id").build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query.push(" RETURNING source_id")).await? {
             changes.entry(row.try_get(0)?).or_default().remove(PageState::GivenUp);
         }
     }

@@ -13,16 +13,15 @@ use sqlx::Row as _;
 use super::super::{LOCK, Row};
 use super::claim::{host_ids, host_memory, settle_hosts};
 use super::commit::insert_events;
-use super::packed::{
-    SOURCE_TABLES, end_sources, listed, select_listed, select_page, select_sources, sources,
-};
+use super::source_json::{SOURCE_TABLES, end_sources, select_sources, sources};
 use super::state::{HEALTH, assignments, push_health};
 use super::visibility::push_visible;
-use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, ordered, pieces, push_ids, with_values};
+use super::{Query, Sql, Tx, Values, id_pieces, ms, opt_ms, pieces, push_ids, sorting, with_values};
 use crate::source_fields::ColumnValue;
 use crate::store::{
-    Created, GoesBy, Held, Host, HostKey, HostOrder, Listed, NewSource, Place, Result, Show, Sorted, Source,
-    SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError, Turn, Visibility,
+    Created, HeldSources, Host, HostKey, HostOrder, NewSource, PagePosition, PolicyFilter, Result, SortOrder,
+    SortPosition, Source, SourceEdit, SourceFilter, SourceOrder, SourceSettings, Sources, StoreError,
+    Visibility,
 };
 
 /// Policies, kinds and statuses are few; names that config no longer has could be many.
@@ -68,42 +67,14 @@ impl Sources for Sql {
         Ok(found)
     }
 
-    async fn listing(
-        &self,
-        filter: &SourceFilter,
-        after: Option<i64>,
-        limit: u32,
-        show: Show<'_>,
-    ) -> Result<()> {
-        let (mut last, mut left) = (after.unwrap_or(0), limit);
-        // Where nothing is looked for, as many rows are read as are shown.
-        if *filter == SourceFilter::default() {
-            let after = last;
-            let mut shown = |source: Listed<'_>| {
-                (last, left) = (source.id, left.saturating_sub(1));
-                show(source);
-            };
-            if self.read.in_place(|| select_page(limit), after, &mut shown) {
-                return Ok(());
-            }
-        }
-        let Some(row) = self.row(list(select_listed(), filter, Some(last), left)).await? else {
-            return Ok(());
-        };
-        let mut found = listed(&row).map_err(|error| self.fail(error))?;
-        found.sort_unstable_by_key(|source| source.id);
-        found.into_iter().for_each(show);
-        Ok(())
-    }
-
     async fn sources_sorted(
         &self,
         filter: &SourceFilter,
-        order: Sorted<SourceOrder>,
-        turn: &Turn,
+        order: SortOrder<SourceOrder>,
+        turn: &PagePosition,
         limit: u32,
-    ) -> Result<Vec<(Place, Source)>> {
-        let places = self.places(ordered::sources(filter, order, turn, limit), turn).await?;
+    ) -> Result<Vec<(SortPosition, Source)>> {
+        let places = self.places(sorting::sources(filter, order, turn, limit), turn).await?;
         let mut found = HashMap::with_capacity(places.len());
         for piece in id_pieces(&places.iter().map(|place| place.id).collect::<Vec<_>>()) {
             let mut query = select_sources();
@@ -113,12 +84,12 @@ impl Sources for Sql {
             found.extend(self.read_sources(query).await?.into_iter().map(|source| (source.id, source)));
         }
         // One that was deleted in between is left out.
-        let with = |place: Place| found.remove(&place.id).map(|source| (place, source));
+        let with = |place: SortPosition| found.remove(&place.id).map(|source| (place, source));
         Ok(places.into_iter().filter_map(with).collect())
     }
 
     async fn count_sources(&self, filter: &SourceFilter, most: u32) -> Result<u64> {
-        let found = self.all(ordered::count(filter, most), |row| row.try_get::<i64, _>(0)).await?;
+        let found = self.all(sorting::count(filter, most), |row| row.try_get::<i64, _>(0)).await?;
         Ok(found.first().map_or(0, |count| u64::try_from(*count).unwrap_or(0)))
     }
 
@@ -184,33 +155,33 @@ impl Sources for Sql {
         &self,
         visibility: &Visibility,
         text: Option<&str>,
-        order: Sorted<HostOrder>,
-        turn: &Turn,
+        order: SortOrder<HostOrder>,
+        turn: &PagePosition,
         limit: u32,
-    ) -> Result<Vec<(Place, Host)>> {
-        let places = self.places(ordered::hosts(visibility, text, order, turn, limit), turn).await?;
+    ) -> Result<Vec<(SortPosition, Host)>> {
+        let places = self.places(sorting::hosts(visibility, text, order, turn, limit), turn).await?;
         let mut found = HashMap::with_capacity(places.len());
         for piece in id_pieces(&places.iter().map(|place| place.id).collect::<Vec<_>>()) {
             let read = self.all(super::hosts::by_ids(visibility, piece), super::hosts::host).await?;
             found.extend(read.into_iter().map(|host| (host.id, host)));
         }
-        let with = |place: Place| found.remove(&place.id).map(|host| (place, host));
+        let with = |place: SortPosition| found.remove(&place.id).map(|host| (place, host));
         Ok(places.into_iter().filter_map(with).collect())
     }
 
     async fn host_memory(&self, source_id: i64) -> Result<HostMemory> {
         let mut query = Query::new(format!(
-            "SELECT h.memory, h.served_at, h.served_id FROM {SOURCE_TABLES} WHERE s.id = "
+            "SELECT h.memory, h.last_success_at, h.last_success_source_id FROM {SOURCE_TABLES} WHERE s.id = "
         ));
         query.push_bind(source_id);
         let row = self.row(query).await?.ok_or_else(|| not_found(source_id))?;
         host_memory(&row).map_err(|error| self.fail(error))
     }
 
-    async fn habit_classes(&self) -> Result<Vec<(u8, u64)>> {
+    async fn adaptive_classes(&self) -> Result<Vec<(u8, u64)>> {
         let query = Query::new(
-            "SELECT habit_class, COUNT(*) FROM source_state \
-             WHERE habit_class IS NOT NULL AND status IN ('healthy', 'failing', 'pending') GROUP BY habit_class",
+            "SELECT adaptive_class, COUNT(*) FROM source_state \
+             WHERE adaptive_class IS NOT NULL AND status IN ('healthy', 'failing', 'pending') GROUP BY adaptive_class",
         );
         let class = |class: i64| u8::try_from(class).unwrap_or(u8::MAX);
         self.all(query, |row| {
@@ -227,7 +198,7 @@ impl Sources for Sql {
             .await
     }
 
-    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<Held>> {
+    async fn held_by_rules(&self, visibility: &Visibility) -> Result<Vec<HeldSources>> {
         let mut query = Query::new(
             "SELECT s.policy, t.last_error_type, t.status, COUNT(*) \
              FROM source_state t JOIN sources s ON s.id = t.source_id \
@@ -251,12 +222,12 @@ fn push_visible_state(query: &mut Query, visibility: &Visibility) {
     }
 }
 
-fn held(row: &Row) -> sqlx::Result<Option<Held>> {
+fn held(row: &Row) -> sqlx::Result<Option<HeldSources>> {
     let status: String = row.try_get(2)?;
     let status = Status::ALL.into_iter().find(|one| one.name() == status);
     let (policy, kind) = (row.try_get(0)?, row.try_get(1)?);
     let sources = u64::try_from(row.try_get::<i64, _>(3)?).unwrap_or(0);
-    Ok(status.map(|status| Held { policy, kind, status, sources }))
+    Ok(status.map(|status| HeldSources { policy, kind, status, sources }))
 }
 
 /// What `LIKE` finds a text by, wherever it stands.
@@ -273,10 +244,10 @@ impl Sql {
         Ok(found.into_iter().map(|(_, source)| source).collect())
     }
 
-    /// The places that a query of [`ordered`] finds, in the order of the list.
-    async fn places(&self, query: Query, turn: &Turn) -> Result<Vec<Place>> {
-        let mut places = self.all(query, ordered::place).await?;
-        if matches!(turn, Turn::Before(_)) {
+    /// The places that a query of [`sorting`] finds, in the order of the list.
+    async fn places(&self, query: Query, turn: &PagePosition) -> Result<Vec<SortPosition>> {
+        let mut places = self.all(query, sorting::place).await?;
+        if matches!(turn, PagePosition::Before(_)) {
             places.reverse();
         }
         Ok(places)
@@ -286,7 +257,7 @@ impl Sql {
     async fn source_at(&self, collection_id: i64, canonical_url: &str) -> Result<Option<i64>> {
         let mut query = Query::new("SELECT id FROM sources WHERE collection_id = ");
         query.push_bind(collection_id).push(" AND canonical_url = ").push_bind(canonical_url);
-        let row = query.build().fetch_optional(&self.write).await.map_err(|error| self.fail(error))?;
+        let row = self.execute_returning(query).await.map_err(|error| self.fail(error))?;
         Ok(row.map(|row| row.get(0)))
     }
 }
@@ -340,7 +311,7 @@ pub(super) fn push_filter(query: &mut Query, filter: &SourceFilter) {
         query.push(" AND t.source_id IN (SELECT source_id FROM source_state ");
         query.push("WHERE suspect IS NOT NULL OR pages_suspect IS NOT NULL)");
     }
-    if let Some(GoesBy { name, unless }) = &filter.goes_by {
+    if let Some(PolicyFilter { name, unless }) = &filter.goes_by_policy {
         query.push(" AND (s.policy = ").push_bind(name.as_str());
         if let Some(others) = unless {
             query.push(" OR s.policy IS NULL OR s.policy NOT IN (");
@@ -355,7 +326,7 @@ pub(super) fn push_filter(query: &mut Query, filter: &SourceFilter) {
     if filter.waits_for_person {
         query.push(
             " AND t.status IN ('disabled', 'quarantined') AND t.next_poll_at IS NULL \
-             AND (t.disabled_reason IS NOT NULL OR (t.enabled AND NOT t.quarantined_by_hand))",
+             AND (t.disabled_reason IS NOT NULL OR (t.enabled AND NOT t.quarantined_manually))",
         );
     }
     if let Some(now) = filter.active_at {
@@ -387,7 +358,7 @@ async fn create(tx: &mut Tx, sources: &[NewSource], now: Time) -> sqlx::Result<V
             list.push_bind(1_i64).push_bind(ms(now));
         });
         query.push(" RETURNING id, collection_id, canonical_url");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
         }
         insert_states(tx, piece, &ids, &hosts).await?;
@@ -411,7 +382,7 @@ async fn existing_ids(tx: &mut Tx, sources: &[NewSource]) -> sqlx::Result<HashMa
         });
         query.push("SELECT s.id, s.collection_id, s.canonical_url FROM v JOIN sources s ");
         query.push("ON s.collection_id = v.collection_id AND s.canonical_url = v.canonical_url");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        for row in tx.rows(query).await? {
             ids.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
         }
     }
@@ -430,7 +401,7 @@ async fn insert_states(
         list.push_bind(ids.get(&key).copied()).push_bind(hosts.get(&source.host).copied()).push_bind(1_i64);
         push_health(&mut list, &source.health, source.next_poll_at);
     });
-    query.build().execute(&mut **tx).await?;
+    tx.execute(query).await?;
     Ok(())
 }
 
@@ -445,7 +416,7 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
         "SELECT s.version, t.fence, t.host_id, t.last_polled_at FROM {SOURCE_TABLES} WHERE s.id = "
     ));
     query.push_bind(edit.id).push(LOCK);
-    let Some(row) = query.build().fetch_optional(&mut **tx).await? else { return Ok(Edited::Missing) };
+    let Some(row) = tx.row(query).await? else { return Ok(Edited::Missing) };
     let (version, fence, old_host): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let polled_at: Option<i64> = row.try_get(3)?;
     if (version, fence, polled_at) != (edit.version, edit.fence, opt_ms(edit.polled_at)) {
@@ -461,14 +432,14 @@ async fn edit_source(tx: &mut Tx, edit: &SourceEdit, now: Time) -> sqlx::Result<
         "UPDATE sources SET {}, version = version + 1 FROM v WHERE id = ",
         assignments(&SETTINGS)
     ));
-    query.push_bind(edit.id).build().execute(&mut **tx).await?;
+    tx.execute(query.push_bind(edit.id)).await?;
     let mut query = with_values(HEALTH, one, |list, edit| push_health(list, &edit.health, edit.next_poll_at));
     query.push(format!("UPDATE source_state SET {}, fence = fence + 1, host_id = ", assignments(HEALTH)));
     query.push_bind(host);
     if edit.forget {
-        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, elsewhere = NULL, pages_suspect = NULL, pages_failed_run = 0");
+        query.push(", etag = NULL, last_modified = NULL, body_hash = NULL, reader_version = NULL, hints = NULL, redirect = NULL, cursor = NULL, suspect = NULL, relocation = NULL, pages_suspect = NULL, pages_failed_in_a_row = 0");
     }
-    query.push(" FROM v WHERE source_id = ").push_bind(edit.id).build().execute(&mut **tx).await?;
+    tx.execute(query.push(" FROM v WHERE source_id = ").push_bind(edit.id)).await?;
     settle_hosts(tx, &[old_host, host]).await?;
     insert_events(tx, &edit.events.iter().map(|event| (event.clone(), now)).collect::<Vec<_>>()).await?;
     if let Some(entry) = &edit.audit {
@@ -481,7 +452,7 @@ async fn delete(tx: &mut Tx, id: i64) -> sqlx::Result<bool> {
     let mut hosts = Vec::new();
     for table in ["source_state", "article_work"] {
         let mut query = Query::new(format!("SELECT host_id FROM {table} WHERE source_id = "));
-        let rows = query.push_bind(id).build().fetch_all(&mut **tx).await?;
+        let rows = tx.rows(query.push_bind(id)).await?;
         hosts.extend(rows.iter().map(|row| row.get::<i64, _>(0)));
     }
     hosts.sort_unstable();
@@ -490,7 +461,7 @@ async fn delete(tx: &mut Tx, id: i64) -> sqlx::Result<bool> {
     for piece in id_pieces(&hosts) {
         let mut query = Query::new("UPDATE hosts SET slot = slot WHERE id IN ");
         push_ids(&mut query, piece);
-        query.build().execute(&mut **tx).await?;
+        tx.execute(query).await?;
     }
     // Articles stay; those that were made from a private collection's posts stay as private as they were.
     let mut query = Query::new(
@@ -501,9 +472,9 @@ async fn delete(tx: &mut Tx, id: i64) -> sqlx::Result<bool> {
     query.push(
         " AND articles.id IN (SELECT ap.article_id FROM posts p JOIN article_posts ap ON ap.post_id = p.id ",
     );
-    query.push("WHERE p.source_id = ").push_bind(id).push(")").build().execute(&mut **tx).await?;
+    tx.execute(query.push("WHERE p.source_id = ").push_bind(id).push(")")).await?;
     let mut query = Query::new("DELETE FROM sources WHERE id = ");
-    let deleted = query.push_bind(id).build().execute(&mut **tx).await?.rows_affected();
+    let deleted = tx.execute(query.push_bind(id)).await?;
     settle_hosts(tx, &hosts).await?;
     Ok(deleted > 0)
 }

@@ -1,4 +1,4 @@
-//! How sources and their state stand in rows.
+//! Columns of source states.
 
 use gleaner_core::health::Health;
 use gleaner_core::outcome::{Cause, ErrorKind};
@@ -13,12 +13,12 @@ use crate::store::Memory;
 /// The columns that [`push_health`] fills, in its order.
 pub(super) const HEALTH: &str = "next_poll_at, status, enabled, disabled_reason, consecutive_failures, \
     failing_since, last_failure_type, last_error_type, last_error_cause, last_error, last_status_code, excused_by, \
-    counted_run, quarantined_at, quarantine_reason, quarantined_by_hand, retry_at, hold_until, last_polled_at, \
+    counted_run, quarantined_at, quarantine_reason, quarantined_manually, retry_at, hold_until, last_polled_at, \
     last_success_at, awaiting_poll";
 
 /// The columns that [`push_memory`] fills, in its order.
 pub(super) const MEMORY: &str = "etag, last_modified, body_hash, reader_version, hints, redirect, cursor, \
-    habit, habit_class";
+    adaptive_state, adaptive_class";
 
 /// `column = v.column, …`.
 pub(super) fn assignments(columns: &str) -> String {

@@ -1,4 +1,4 @@
-//! The conditions that keep rows of collections that somebody may not see out of what they are shown.
+//! Conditions that limit queries to the collections that a caller may see.
 //!
 //! Where nothing is left out, they add nothing to a query.
 

@@ -6,8 +6,11 @@ use sqlx::Row as _;
 
 use super::super::Row;
 use super::commit::insert_events;
-use super::{Query, Sql, Tx, ms, opt_ms, opt_time, pieces, time};
-use crate::store::{Delivery, DeliveryStatus, Progress, Result, Sent, StoreError, Webhook, Webhooks};
+use super::people::is_unique_violation;
+use super::{Query, Sql, Statement, Tx, audit, ms, opt_ms, opt_time, pieces, sql, time};
+use crate::store::{
+    Delivery, DeliveryStatus, NewAudit, Progress, Result, StoreError, Webhook, WebhookReport, Webhooks,
+};
 
 const WEBHOOK: &str = "id, owner_id, name, url, secret, events, enabled, last_seq, failures, failing_since, \
     next_try_at, given_up_at, created_at, updated_at";
@@ -19,104 +22,114 @@ const LOGGED: i64 = 10_000;
 #[async_trait]
 impl Webhooks for Sql {
     async fn create_webhook(&self, webhook: &Webhook) -> Result<i64> {
-        let mut query = Query::new(
-            "INSERT INTO webhooks (owner_id, name, url, secret, events, enabled, last_seq, created_at, \
-             updated_at) VALUES (",
+        let query = sql!(
+            "INSERT INTO webhooks (owner_id, name, url, secret, events, enabled, last_seq, created_at, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+            webhook.owner_id,
+            webhook.name.as_str(),
+            webhook.url.as_str(),
+            webhook.secret.as_slice(),
+            webhook.events.as_str(),
+            webhook.enabled,
+            webhook.progress.last_seq,
+            ms(webhook.created_at),
+            ms(webhook.updated_at),
         );
-        query
-            .separated(", ")
-            .push_bind(webhook.owner_id)
-            .push_bind(webhook.name.as_str())
-            .push_bind(webhook.url.as_str())
-            .push_bind(webhook.secret.as_slice())
-            .push_bind(webhook.events.as_str())
-            .push_bind(webhook.enabled)
-            .push_bind(webhook.progress.last_seq)
-            .push_bind(ms(webhook.created_at))
-            .push_bind(ms(webhook.updated_at));
         self.insert(query, "webhook", &webhook.name).await
     }
 
     async fn webhooks(&self) -> Result<Vec<Webhook>> {
-        self.all(Query::new(format!("SELECT {WEBHOOK} FROM webhooks ORDER BY id")), webhook).await
+        self.all(sql!("SELECT {WEBHOOK} FROM webhooks ORDER BY id"), webhook).await
     }
 
     async fn edit_webhook(&self, webhook: &Webhook, anew: bool) -> Result<()> {
-        let mut query = Query::new("UPDATE webhooks SET name = ");
-        query.push_bind(webhook.name.as_str()).push(", url = ").push_bind(webhook.url.as_str());
-        query.push(", events = ").push_bind(webhook.events.as_str());
-        query.push(", enabled = ").push_bind(webhook.enabled);
-        query.push(", updated_at = ").push_bind(ms(webhook.updated_at));
-        if anew {
-            // Whoever is sending now has begun from another place, and is not to write that down.
-            query.push(", lease_owner = NULL, lease_until = NULL");
-            push_progress(&mut query, &webhook.progress);
+        let mut tx = self.begin().await?;
+        let edited = edit(&mut tx, webhook, anew, self.audit_row()).await;
+        match self.end(tx, edited).await {
+            Ok(0) => Err(StoreError::NotFound { entity: "webhook", key: webhook.id.to_string() }),
+            Ok(_) => Ok(()),
+            Err(StoreError::Database { source, .. }) if is_unique_violation(&source) => {
+                Err(StoreError::Duplicate { entity: "webhook", key: webhook.id.to_string(), id: None })
+            }
+            Err(error) => Err(error),
         }
-        query.push(" WHERE id = ").push_bind(webhook.id);
-        self.change(query, "webhook", webhook.id).await
     }
 
     async fn delete_webhook(&self, id: i64) -> Result<()> {
-        let mut query = Query::new("DELETE FROM webhooks WHERE id = ");
-        query.push_bind(id);
-        self.change(query, "webhook", id).await
+        self.change(sql!("DELETE FROM webhooks WHERE id = $1", id), "webhook", id).await
     }
 
     async fn claim_webhook(&self, id: i64, owner: &str, now: Time, until: Time) -> Result<Option<Webhook>> {
-        let mut query = Query::new("UPDATE webhooks SET lease_owner = ");
-        query.push_bind(owner).push(", lease_until = ").push_bind(ms(until));
-        query
-            .push(" WHERE id = ")
-            .push_bind(id)
-            .push(" AND enabled AND (lease_until IS NULL OR lease_until <= ");
-        query.push_bind(ms(now)).push(" OR lease_owner = ").push_bind(owner);
-        query.push(format!(") RETURNING {WEBHOOK}"));
-        let row = query.build().fetch_optional(&self.write).await.map_err(|error| self.fail(error))?;
+        let statement = sql!(
+            "UPDATE webhooks SET lease_owner = $1, lease_until = $2
+             WHERE id = $3 AND enabled AND (lease_until IS NULL OR lease_until <= $4 OR lease_owner = $1)
+             RETURNING {WEBHOOK}",
+            owner,
+            ms(until),
+            id,
+            ms(now),
+        );
+        let row = self.execute_returning(statement).await.map_err(|error| self.fail(error))?;
         row.as_ref().map(webhook).transpose().map_err(|error| self.fail(error))
     }
 
     async fn release_webhook(&self, id: i64, owner: &str) -> Result<()> {
-        let mut query = Query::new("UPDATE webhooks SET lease_owner = NULL, lease_until = NULL WHERE id = ");
-        query.push_bind(id).push(" AND lease_owner = ").push_bind(owner);
-        self.run(query).await.map(|_| ())
+        self.run(sql!(
+            "UPDATE webhooks SET lease_owner = NULL, lease_until = NULL WHERE id = $1 AND lease_owner = $2",
+            id,
+            owner,
+        ))
+        .await
+        .map(|_| ())
     }
 
     async fn skip_events(&self, id: i64, from: i64, to: i64) -> Result<()> {
-        let mut query = Query::new("UPDATE webhooks SET last_seq = ");
-        query.push_bind(to).push(" WHERE id = ").push_bind(id).push(" AND last_seq = ").push_bind(from);
-        self.run(query).await.map(|_| ())
+        self.run(sql!("UPDATE webhooks SET last_seq = $1 WHERE id = $2 AND last_seq = $3", to, id, from))
+            .await
+            .map(|_| ())
     }
 
-    async fn record_sent(&self, sent: &Sent) -> Result<bool> {
+    async fn record_deliveries(&self, sent: &WebhookReport) -> Result<bool> {
         let mut tx = self.begin().await?;
-        let recorded = record_sent(&mut tx, sent).await;
+        let recorded = record_deliveries(&mut tx, sent).await;
         self.end(tx, recorded).await
     }
 
     async fn add_delivery(&self, delivery: &Delivery) -> Result<i64> {
         let mut query = upsert(std::slice::from_ref(delivery));
-        let row = query.push(" RETURNING id").build().fetch_one(&self.write).await;
-        row.and_then(|row| row.try_get(0)).map_err(|error| self.fail(error))
+        let row = self.execute_returning(query.push(" RETURNING id")).await;
+        let id = row.and_then(|row| row.ok_or(sqlx::Error::RowNotFound)?.try_get(0));
+        id.map_err(|error| self.fail(error))
     }
 
     async fn deliveries(&self, webhook_id: i64, before: Option<i64>, limit: u32) -> Result<Vec<Delivery>> {
-        let mut query = Query::new(format!("SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = "));
-        query.push_bind(webhook_id).push(" AND id < ").push_bind(before.unwrap_or(i64::MAX));
-        query.push(" ORDER BY id DESC LIMIT ").push(i64::from(limit));
+        let query = sql!(
+            "SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND id < $2
+             ORDER BY id DESC LIMIT {limit}",
+            webhook_id,
+            before.unwrap_or(i64::MAX),
+        );
         self.all(query, delivery).await
     }
 
     async fn delivery_of(&self, webhook_id: i64, seq: i64) -> Result<Option<Delivery>> {
-        let mut query = Query::new(format!("SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = "));
-        query.push_bind(webhook_id).push(" AND event_seq = ").push_bind(seq);
+        let query = sql!(
+            "SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND event_seq = $2",
+            webhook_id,
+            seq,
+        );
         Ok(self.all(query, delivery).await?.pop())
     }
 
     async fn due_delivery(&self, webhook: &Webhook, now: Time) -> Result<Option<Delivery>> {
-        let mut query = Query::new(format!("SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = "));
-        query.push_bind(webhook.id).push(" AND status = 'pending' AND next_try_at <= ").push_bind(ms(now));
-        query.push(" AND event_seq <= ").push_bind(webhook.progress.last_seq);
-        query.push(" ORDER BY next_try_at LIMIT 1");
+        let query = sql!(
+            "SELECT {DELIVERY} FROM webhook_deliveries
+             WHERE webhook_id = $1 AND status = 'pending' AND next_try_at <= $2 AND event_seq <= $3
+             ORDER BY next_try_at LIMIT 1",
+            webhook.id,
+            ms(now),
+            webhook.progress.last_seq,
+        );
         Ok(self.all(query, delivery).await?.pop())
     }
 
@@ -128,41 +141,77 @@ impl Webhooks for Sql {
     }
 }
 
+/// Returns how many webhooks were changed. The audit row is added only if one was.
+async fn edit(tx: &mut Tx, webhook: &Webhook, anew: bool, entry: Option<&NewAudit>) -> sqlx::Result<u64> {
+    let edited = tx
+        .execute(sql!(
+            "UPDATE webhooks SET name = $1, url = $2, events = $3, enabled = $4, updated_at = $5 WHERE id = $6",
+            webhook.name.as_str(),
+            webhook.url.as_str(),
+            webhook.events.as_str(),
+            webhook.enabled,
+            ms(webhook.updated_at),
+            webhook.id,
+        ))
+        .await?;
+    if anew {
+        // Whoever is sending now began from another place, and must not record that.
+        let statement =
+            sql!("UPDATE webhooks SET lease_owner = NULL, lease_until = NULL WHERE id = $1", webhook.id);
+        tx.execute(statement).await?;
+        tx.execute(progress(webhook.id, None, &webhook.progress)).await?;
+    }
+    if let Some(entry) = entry.filter(|_| edited > 0) {
+        audit::append(tx, entry).await?;
+    }
+    Ok(edited)
+}
+
 async fn replay(tx: &mut Tx, webhook_id: i64, id: i64, now: Time) -> sqlx::Result<Option<Delivery>> {
-    let mut query = Query::new("UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_try_at = ");
-    query.push_bind(ms(now)).push(" WHERE id = ").push_bind(id);
-    query.push(" AND webhook_id = ").push_bind(webhook_id).push(" AND event_seq IS NOT NULL RETURNING ");
-    let row = query.push(DELIVERY).build().fetch_optional(&mut **tx).await?;
+    let statement = sql!(
+        "UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_try_at = $1
+         WHERE id = $2 AND webhook_id = $3 AND event_seq IS NOT NULL RETURNING {DELIVERY}",
+        ms(now),
+        id,
+        webhook_id,
+    );
+    let row = tx.row(statement).await?;
     let Some(replayed) = row.as_ref().map(delivery).transpose()? else { return Ok(None) };
     // One that the webhook waits for goes out with it.
-    let mut query = Query::new("UPDATE webhooks SET next_try_at = NULL WHERE id = ");
-    query.push_bind(webhook_id).push(" AND last_seq < ").push_bind(replayed.seq);
-    query.build().execute(&mut **tx).await?;
+    let statement = sql!(
+        "UPDATE webhooks SET next_try_at = NULL WHERE id = $1 AND last_seq < $2",
+        webhook_id,
+        replayed.seq
+    );
+    tx.execute(statement).await?;
     Ok(Some(replayed))
 }
 
-async fn record_sent(tx: &mut Tx, sent: &Sent) -> sqlx::Result<bool> {
-    let mut query = Query::new("UPDATE webhooks SET lease_owner = lease_owner");
-    push_progress(&mut query, &sent.progress);
-    query.push(" WHERE id = ").push_bind(sent.webhook_id);
-    query.push(" AND lease_owner = ").push_bind(sent.owner.as_str());
-    if query.build().execute(&mut **tx).await?.rows_affected() == 0 {
+/// The statement that writes how far a webhook has got; with an owner, only where the lease is still theirs.
+fn progress(webhook_id: i64, owner: Option<&str>, progress: &Progress) -> Statement {
+    sql!(
+        "UPDATE webhooks SET last_seq = $1, failures = $2, failing_since = $3, next_try_at = $4, given_up_at = $5
+         WHERE id = $6 AND ($7 IS NULL OR lease_owner = $7)",
+        progress.last_seq,
+        i64::from(progress.failures),
+        opt_ms(progress.failing_since),
+        opt_ms(progress.next_try_at),
+        opt_ms(progress.given_up_at),
+        webhook_id,
+        owner,
+    )
+}
+
+async fn record_deliveries(tx: &mut Tx, sent: &WebhookReport) -> sqlx::Result<bool> {
+    if tx.execute(progress(sent.webhook_id, Some(&sent.owner), &sent.progress)).await? == 0 {
         return Ok(false);
     }
     for piece in pieces(&sent.deliveries) {
-        upsert(piece).build().execute(&mut **tx).await?;
+        tx.execute(upsert(piece)).await?;
     }
     let events: Vec<_> = sent.events.iter().map(|event| (event.clone(), sent.at)).collect();
     insert_events(tx, &events).await?;
     Ok(true)
-}
-
-fn push_progress(query: &mut Query, progress: &Progress) {
-    query.push(", last_seq = ").push_bind(progress.last_seq);
-    query.push(", failures = ").push_bind(i64::from(progress.failures));
-    query.push(", failing_since = ").push_bind(opt_ms(progress.failing_since));
-    query.push(", next_try_at = ").push_bind(opt_ms(progress.next_try_at));
-    query.push(", given_up_at = ").push_bind(opt_ms(progress.given_up_at));
 }
 
 fn upsert(deliveries: &[Delivery]) -> Query {
@@ -194,19 +243,23 @@ fn upsert(deliveries: &[Delivery]) -> Query {
 
 /// Deletes what is old of the logs, and what is too much of them; how many rows.
 pub(super) async fn trim_deliveries(tx: &mut Tx, before: Time, batch: i64) -> sqlx::Result<u64> {
-    let mut query = Query::new(
-        "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < ",
-    );
-    query.push_bind(ms(before)).push(" AND status <> 'pending' ORDER BY created_at LIMIT ").push(batch);
-    let mut deleted = query.push(")").build().execute(&mut **tx).await?.rows_affected();
-    let webhooks = Query::new("SELECT id FROM webhooks").build().fetch_all(&mut **tx).await?;
-    for row in webhooks {
+    let mut deleted = tx
+        .execute(sql!(
+            "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries
+                 WHERE created_at < $1 AND status <> 'pending' ORDER BY created_at LIMIT {batch})",
+            ms(before),
+        ))
+        .await?;
+    for row in tx.rows(sql!("SELECT id FROM webhooks")).await? {
         let id: i64 = row.try_get(0)?;
-        let mut query =
-            Query::new("DELETE FROM webhook_deliveries WHERE status <> 'pending' AND webhook_id = ");
-        query.push_bind(id).push(" AND id <= (SELECT id FROM webhook_deliveries WHERE webhook_id = ");
-        query.push_bind(id).push(" ORDER BY id DESC LIMIT 1 OFFSET ").push(LOGGED).push(")");
-        deleted += query.build().execute(&mut **tx).await?.rows_affected();
+        deleted += tx
+            .execute(sql!(
+                "DELETE FROM webhook_deliveries WHERE status <> 'pending' AND webhook_id = $1
+                 AND id <= (SELECT id FROM webhook_deliveries WHERE webhook_id = $1
+                     ORDER BY id DESC LIMIT 1 OFFSET {LOGGED})",
+                id,
+            ))
+            .await?;
     }
     Ok(deleted)
 }

@@ -5,7 +5,7 @@ use gleaner_core::time::{Span, Time};
 use sqlx::Row as _;
 
 use super::super::Row;
-use super::{Query, Sql, ms, opt_ms, opt_time, time};
+use super::{Sql, ms, opt_ms, opt_time, sql, time};
 use crate::store::{Result, Worker, Workers};
 
 const WORKER: &str = "name, role, version, started_at, seen_at, hosts, polls, posts, polls_per_hour, due_lag_ms, \
@@ -14,39 +14,33 @@ const WORKER: &str = "name, role, version, started_at, seen_at, hosts, polls, po
 #[async_trait]
 impl Workers for Sql {
     async fn beat(&self, worker: &Worker, forget: Time) -> Result<()> {
-        let mut query = Query::new(format!("INSERT INTO workers ({WORKER}) VALUES ("));
-        query
-            .separated(", ")
-            .push_bind(worker.name.as_str())
-            .push_bind(worker.role.as_str())
-            .push_bind(worker.version.as_str())
-            .push_bind(ms(worker.started_at))
-            .push_bind(ms(worker.seen_at))
-            .push_bind(whole(worker.hosts))
-            .push_bind(whole(worker.polls))
-            .push_bind(whole(worker.posts))
-            .push_bind(whole(worker.polls_per_hour))
-            .push_bind(worker.due_lag.map(|lag| whole(lag.as_millis())))
-            .push_bind(opt_ms(worker.network_down_since));
-        query.push(
-            ") ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at, hosts = excluded.hosts, \
-             polls = excluded.polls, posts = excluded.posts, polls_per_hour = excluded.polls_per_hour, \
-             due_lag_ms = excluded.due_lag_ms, network_down_since = excluded.network_down_since",
-        );
-        self.run(query).await?;
-        let mut query = Query::new("DELETE FROM workers WHERE seen_at < ");
-        query.push_bind(ms(forget));
-        self.run(query).await.map(|_| ())
+        self.run(sql!(
+            "INSERT INTO workers ({WORKER}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+             ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at, hosts = excluded.hosts,
+                 polls = excluded.polls, posts = excluded.posts, polls_per_hour = excluded.polls_per_hour,
+                 due_lag_ms = excluded.due_lag_ms, network_down_since = excluded.network_down_since",
+            worker.name.as_str(),
+            worker.role.as_str(),
+            worker.version.as_str(),
+            ms(worker.started_at),
+            ms(worker.seen_at),
+            whole(worker.hosts),
+            whole(worker.polls),
+            whole(worker.posts),
+            whole(worker.polls_per_hour),
+            worker.due_lag.map(|lag| whole(lag.as_millis())),
+            opt_ms(worker.network_down_since),
+        ))
+        .await?;
+        self.run(sql!("DELETE FROM workers WHERE seen_at < $1", ms(forget))).await.map(|_| ())
     }
 
     async fn workers(&self) -> Result<Vec<Worker>> {
-        self.all(Query::new(format!("SELECT {WORKER} FROM workers ORDER BY name")), worker).await
+        self.all(sql!("SELECT {WORKER} FROM workers ORDER BY name"), worker).await
     }
 
     async fn leave(&self, name: &str) -> Result<()> {
-        let mut query = Query::new("DELETE FROM workers WHERE name = ");
-        query.push_bind(name);
-        self.run(query).await.map(|_| ())
+        self.run(sql!("DELETE FROM workers WHERE name = $1", name)).await.map(|_| ())
     }
 }
 

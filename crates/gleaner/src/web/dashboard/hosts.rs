@@ -8,7 +8,7 @@ use super::paging::{self, Asked, Head, Pager, ROWS};
 use super::sources::start_of;
 use super::words::{grouped, relative, sentence};
 use super::{Oops, Page, Shell, Visit};
-use crate::service::{Host, HostOrder, Sorted, Turn, Worker, WorkerNow};
+use crate::service::{Host, HostOrder, PagePosition, SortOrder, Worker, WorkerNow};
 
 const ORDERS: [(&str, HostOrder); 4] = [
     ("name", HostOrder::Name),
@@ -16,7 +16,7 @@ const ORDERS: [(&str, HostOrder); 4] = [
     ("sources", HostOrder::Sources),
     ("due", HostOrder::Due),
 ];
-const BY_NAME: Sorted<HostOrder> = Sorted { by: HostOrder::Name, descending: false };
+const BY_NAME: SortOrder<HostOrder> = SortOrder { by: HostOrder::Name, descending: false };
 
 #[derive(Template)]
 #[template(path = "hosts.html")]
@@ -83,14 +83,14 @@ pub(super) async fn page(visit: Visit, RawQuery(query): RawQuery) -> Result<Page
     let order = asked.order(&ORDERS, BY_NAME);
     let turn = asked.turn(order.by == HostOrder::Name);
     let listed = visit.by().hosts_page(text.as_deref(), order, &turn, ROWS).await?;
-    let to = |order: Sorted<HostOrder>, turn: &Turn| {
+    let to = |order: SortOrder<HostOrder>, turn: &PagePosition| {
         let sort = (order != BY_NAME).then(|| paging::order_name(&ORDERS, &order));
         let given = [("q", text.clone()), ("sort", sort)];
         let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
         paging::link("/hosts", &given.chain(paging::turn_pair(turn)).collect::<Vec<_>>())
     };
     let head = |title, by, descending| {
-        Head::of(title, Sorted { by, descending }, order, |order| to(order, &Turn::First))
+        Head::of(title, SortOrder { by, descending }, order, |order| to(order, &PagePosition::First))
     };
     let workers = visit.by().workers().await?.into_iter().map(worker_row).collect();
     let stream = visit.by().stream().await?.map(|stream| {

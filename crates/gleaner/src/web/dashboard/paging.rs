@@ -1,7 +1,7 @@
 //! Lists that are turned page by page: their order and their place as the address has them, so that a link shows the
 //! same to somebody else.
 
-use crate::service::{Key, Place, Sheet, Sorted, Turn};
+use crate::service::{PagePosition, Sheet, SortKey, SortOrder, SortPosition};
 
 /// How many rows a page has.
 pub(super) const ROWS: u32 = 50;
@@ -22,40 +22,40 @@ impl Asked {
     }
 
     /// Which page; `by_text` says whether the list goes by a text.
-    pub(super) fn turn(&self, by_text: bool) -> Turn {
+    pub(super) fn turn(&self, by_text: bool) -> PagePosition {
         let place = |name: &str| self.get(name).and_then(|text| read_place(text, by_text));
         match (place("after"), place("before")) {
-            (Some(place), _) => Turn::After(place),
-            (None, Some(place)) => Turn::Before(place),
-            (None, None) => Turn::First,
+            (Some(place), _) => PagePosition::After(place),
+            (None, Some(place)) => PagePosition::Before(place),
+            (None, None) => PagePosition::First,
         }
     }
 
     /// The order by its name, with a minus where it falls; the usual one where there is no such.
-    pub(super) fn order<O: Copy>(&self, names: &[(&str, O)], usual: Sorted<O>) -> Sorted<O> {
+    pub(super) fn order<O: Copy>(&self, names: &[(&str, O)], usual: SortOrder<O>) -> SortOrder<O> {
         let Some(text) = self.get("sort") else { return usual };
         let (name, descending) = text.strip_prefix('-').map_or((text, false), |name| (name, true));
         let found = names.iter().find(|(one, _)| *one == name);
-        found.map_or(usual, |(_, by)| Sorted { by: *by, descending })
+        found.map_or(usual, |(_, by)| SortOrder { by: *by, descending })
     }
 }
 
 /// An order's name, as [`Asked::order`] reads it.
-pub(super) fn order_name<O: PartialEq>(names: &[(&str, O)], order: &Sorted<O>) -> String {
+pub(super) fn order_name<O: PartialEq>(names: &[(&str, O)], order: &SortOrder<O>) -> String {
     let name = names.iter().find(|(_, by)| *by == order.by).map_or("", |(name, _)| name);
     format!("{}{name}", if order.descending { "-" } else { "" })
 }
 
-fn read_place(text: &str, by_text: bool) -> Option<Place> {
+fn read_place(text: &str, by_text: bool) -> Option<SortPosition> {
     let (id, key) = text.split_once(' ')?;
-    let key = if by_text { Key::Text(key.to_owned()) } else { Key::Number(key.parse().ok()?) };
-    Some(Place { key, id: id.parse().ok()? })
+    let key = if by_text { SortKey::Text(key.to_owned()) } else { SortKey::Number(key.parse().ok()?) };
+    Some(SortPosition { key, id: id.parse().ok()? })
 }
 
-fn place_text(place: &Place) -> String {
+fn place_text(place: &SortPosition) -> String {
     match &place.key {
-        Key::Number(number) => format!("{} {number}", place.id),
-        Key::Text(text) => format!("{} {text}", place.id),
+        SortKey::Number(number) => format!("{} {number}", place.id),
+        SortKey::Text(text) => format!("{} {text}", place.id),
     }
 }
 
@@ -69,11 +69,11 @@ pub(super) fn link(path: &str, pairs: &[(&str, String)]) -> String {
 }
 
 /// The parameter that names a page.
-pub(super) fn turn_pair(turn: &Turn) -> Option<(&'static str, String)> {
+pub(super) fn turn_pair(turn: &PagePosition) -> Option<(&'static str, String)> {
     match turn {
-        Turn::First => None,
-        Turn::After(place) => Some(("after", place_text(place))),
-        Turn::Before(place) => Some(("before", place_text(place))),
+        PagePosition::First => None,
+        PagePosition::After(place) => Some(("after", place_text(place))),
+        PagePosition::Before(place) => Some(("before", place_text(place))),
     }
 }
 
@@ -86,11 +86,11 @@ pub(super) struct Pager {
 
 impl Pager {
     /// From a page; `to` makes the link of another.
-    pub(super) fn of<T>(page: &Sheet<T>, turn: &Turn, to: impl Fn(Turn) -> String) -> Self {
+    pub(super) fn of<T>(page: &Sheet<T>, turn: &PagePosition, to: impl Fn(PagePosition) -> String) -> Self {
         Self {
-            first: (*turn != Turn::First).then(|| to(Turn::First)),
-            previous: page.previous.clone().map(|place| to(Turn::Before(place))),
-            next: page.next.clone().map(|place| to(Turn::After(place))),
+            first: (*turn != PagePosition::First).then(|| to(PagePosition::First)),
+            previous: page.previous.clone().map(|place| to(PagePosition::Before(place))),
+            next: page.next.clone().map(|place| to(PagePosition::After(place))),
         }
     }
 
@@ -111,14 +111,14 @@ impl Head {
     /// The head of a column; the first click sorts so, the next the other way round.
     pub(super) fn of<O: Copy + PartialEq>(
         title: &'static str,
-        first: Sorted<O>,
-        now: Sorted<O>,
-        to: impl Fn(Sorted<O>) -> String,
+        first: SortOrder<O>,
+        now: SortOrder<O>,
+        to: impl Fn(SortOrder<O>) -> String,
     ) -> Self {
         if first.by != now.by {
             return Self { title, link: to(first), sorted: "none" };
         }
-        let other = Sorted { by: now.by, descending: !now.descending };
+        let other = SortOrder { by: now.by, descending: !now.descending };
         Self { title, link: to(other), sorted: if now.descending { "descending" } else { "ascending" } }
     }
 }
@@ -129,19 +129,19 @@ mod tests {
 
     #[test]
     fn a_place_comes_back_from_its_link() {
-        let place = Place { key: Key::Text("https://a.example/?a=b&c= d".into()), id: 7 };
-        for turn in [Turn::First, Turn::After(place.clone()), Turn::Before(place)] {
+        let place = SortPosition { key: SortKey::Text("https://a.example/?a=b&c= d".into()), id: 7 };
+        for turn in [PagePosition::First, PagePosition::After(place.clone()), PagePosition::Before(place)] {
             let pairs: Vec<_> = turn_pair(&turn).into_iter().collect();
             let link = link("/sources", &pairs);
             let query = link.split_once('?').map(|(_, query)| query);
             assert_eq!(Asked::of(query).turn(true), turn, "{link}");
         }
-        let number = Turn::After(Place { key: Key::Number(-1), id: 9 });
+        let number = PagePosition::After(SortPosition { key: SortKey::Number(-1), id: 9 });
         let text: String = link("/", &turn_pair(&number).into_iter().collect::<Vec<_>>());
         assert_eq!(Asked::of(text.strip_prefix("/?")).turn(false), number);
         assert_eq!(
             Asked::of(Some("after=x&before=1")).turn(false),
-            Turn::First,
+            PagePosition::First,
             "nonsense is the first page"
         );
     }

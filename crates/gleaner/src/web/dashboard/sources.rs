@@ -12,7 +12,7 @@ use super::bulk::BulkOutcome;
 use super::paging::{self, Asked, Head, Pager, ROWS};
 use super::words::{self, count, grouped};
 use super::{Oops, Page, Shell, Visit};
-use crate::service::{Collection, ServiceError, Sorted, Source, SourceFilter, SourceOrder, Turn};
+use crate::service::{Collection, PagePosition, ServiceError, SortOrder, Source, SourceFilter, SourceOrder};
 use crate::source_fields::{SourceField, Takes};
 
 const ORDERS: [(&str, SourceOrder); 5] = [
@@ -22,7 +22,7 @@ const ORDERS: [(&str, SourceOrder); 5] = [
     ("last_success", SourceOrder::LastSuccess),
     ("failures", SourceOrder::Failures),
 ];
-const NEWEST: Sorted<SourceOrder> = Sorted { by: SourceOrder::Added, descending: true };
+const NEWEST: SortOrder<SourceOrder> = SortOrder { by: SourceOrder::Added, descending: true };
 /// The orders that the form offers.
 const OFFERED: [(&str, &str); 7] = [
     ("", "newest first"),
@@ -39,8 +39,8 @@ const SHOWN: usize = 160;
 /// A list as its address has it.
 pub(super) struct List {
     pub(super) filter: SourceFilter,
-    order: Sorted<SourceOrder>,
-    turn: Turn,
+    order: SortOrder<SourceOrder>,
+    turn: PagePosition,
 }
 
 impl List {
@@ -71,7 +71,7 @@ impl List {
             waits_for_person: asked.get("waits").is_some(),
             suspect: asked.get("suspect").is_some(),
             error,
-            goes_by: text("policy").map(|name| visit.web.service.who_goes_by(&name)),
+            goes_by_policy: text("policy").map(|name| visit.web.service.who_goes_by(&name)),
             ..SourceFilter::default()
         };
         let order = asked.order(&ORDERS, NEWEST);
@@ -79,7 +79,7 @@ impl List {
     }
 
     /// The parameters of this list.
-    fn pairs(&self, order: Sorted<SourceOrder>, turn: &Turn) -> Vec<(&'static str, String)> {
+    fn pairs(&self, order: SortOrder<SourceOrder>, turn: &PagePosition) -> Vec<(&'static str, String)> {
         let SourceFilter { status, kind, collection_id, host, text, waits_for_person, suspect, .. } =
             &self.filter;
         let (error, policy) = self.rule();
@@ -101,8 +101,8 @@ impl List {
 
     /// The rule whose sources these are: the kind of their last error, and their policy.
     fn rule(&self) -> (Option<&str>, Option<&str>) {
-        let SourceFilter { error, goes_by, .. } = &self.filter;
-        (error.map(ErrorKind::name), goes_by.as_ref().map(|policy| policy.name.as_str()))
+        let SourceFilter { error, goes_by_policy, .. } = &self.filter;
+        (error.map(ErrorKind::name), goes_by_policy.as_ref().map(|policy| policy.name.as_str()))
     }
 
     /// Where this very page is.
@@ -115,8 +115,8 @@ impl List {
         paging::link("/sources/bulk", &self.pairs(self.order, &self.turn))
     }
 
-    fn sorted(&self, order: Sorted<SourceOrder>) -> String {
-        paging::link("/sources", &self.pairs(order, &Turn::First))
+    fn sorted(&self, order: SortOrder<SourceOrder>) -> String {
+        paging::link("/sources", &self.pairs(order, &PagePosition::First))
     }
 
     /// How many it finds, where that was counted anyway: all, or all of a status.
@@ -258,7 +258,7 @@ impl SourcesPage {
 
     /// Whether there are none at all; what was counted may be some seconds old.
     fn is_empty(&self) -> bool {
-        self.rows.is_empty() && !self.is_filtered() && self.list.turn == Turn::First
+        self.rows.is_empty() && !self.is_filtered() && self.list.turn == PagePosition::First
     }
 
     fn is_filtered(&self) -> bool {
@@ -294,7 +294,7 @@ pub(super) async fn show(
         Pager::of(&listed, &list.turn, |turn| paging::link("/sources", &list.pairs(list.order, &turn)));
     let rows: Vec<Row> = listed.items.into_iter().map(|source| row(source, &collections)).collect();
     let head = |title, by, descending| {
-        Head::of(title, Sorted { by, descending }, list.order, |order| list.sorted(order))
+        Head::of(title, SortOrder { by, descending }, list.order, |order| list.sorted(order))
     };
     let offer = |value: &str, title: &str, chosen: bool| Choice {
         value: value.to_owned(),
@@ -327,7 +327,7 @@ pub(super) async fn show(
 }
 
 /// The orders that are offered; one that came by a click on a column's head is among them, too.
-fn orders(order: Sorted<SourceOrder>) -> Vec<Choice> {
+fn orders(order: SortOrder<SourceOrder>) -> Vec<Choice> {
     // The usual one goes without saying.
     let now = if order == NEWEST { String::new() } else { paging::order_name(&ORDERS, &order) };
     let mut orders: Vec<Choice> = OFFERED

@@ -1,5 +1,4 @@
-//! What was noticed of sources beside their health. Rare, so that it has statements of its own, which calm polls never
-//! run.
+//! Writes suspicions and relocations of sources. Both are rare, and have statements of their own, which most polls never run.
 
 use std::collections::HashSet;
 
@@ -8,9 +7,9 @@ use sqlx::Row as _;
 
 use super::commit::insert_events;
 use super::{Tx, pieces, with_values};
-use crate::store::{ArticleCommit, ArticleOutcome, Commit, ElsewhereChange};
+use crate::store::{ArticleCommit, ArticleOutcome, Commit, RelocationChange};
 
-/// Keeps suspicions that began or ended.
+/// Writes suspicions that began or ended.
 pub(super) async fn store(tx: &mut Tx, commits: impl Iterator<Item = &Commit>) -> sqlx::Result<()> {
     let changed: Vec<(i64, Option<String>)> = commits
         .filter_map(|commit| {
@@ -22,9 +21,10 @@ pub(super) async fn store(tx: &mut Tx, commits: impl Iterator<Item = &Commit>) -
         let mut query = with_values("source_id, suspect", piece, |list, (id, suspect)| {
             list.push_bind(*id).push_bind(suspect.as_deref());
         });
-        query.push("UPDATE source_state SET suspect = v.suspect FROM v ");
-        query.push("WHERE source_state.source_id = v.source_id");
-        query.build().execute(&mut **tx).await?;
+        query.push(
+            "UPDATE source_state SET suspect = v.suspect FROM v WHERE source_state.source_id = v.source_id",
+        );
+        tx.execute(query).await?;
     }
     Ok(())
 }
@@ -33,26 +33,27 @@ fn as_json(elsewhere: &Elsewhere) -> Option<String> {
     serde_json::to_string(elsewhere).ok()
 }
 
-/// Keeps what is known of where dead feeds are now.
+/// Writes what is known about new addresses of dead feeds.
 pub(super) async fn store_elsewhere(tx: &mut Tx, commits: impl Iterator<Item = &Commit>) -> sqlx::Result<()> {
     let changed: Vec<(i64, Option<String>)> = commits
         .filter_map(|commit| match commit.elsewhere.as_ref()? {
-            ElsewhereChange::Now(elsewhere) => Some((commit.source_id, as_json(elsewhere))),
-            ElsewhereChange::Ended => Some((commit.source_id, None)),
+            RelocationChange::Now(elsewhere) => Some((commit.source_id, as_json(elsewhere))),
+            RelocationChange::Ended => Some((commit.source_id, None)),
         })
         .collect();
     for piece in pieces(&changed) {
-        let mut query = with_values("source_id, elsewhere", piece, |list, (id, elsewhere)| {
+        let mut query = with_values("source_id, relocation", piece, |list, (id, elsewhere)| {
             list.push_bind(*id).push_bind(elsewhere.as_deref());
         });
-        query.push("UPDATE source_state SET elsewhere = v.elsewhere FROM v ");
-        query.push("WHERE source_state.source_id = v.source_id");
-        query.build().execute(&mut **tx).await?;
+        query.push(
+            "UPDATE source_state SET relocation = v.relocation FROM v WHERE source_state.source_id = v.source_id",
+        );
+        tx.execute(query).await?;
     }
     Ok(())
 }
 
-/// Keeps what looks at sites found, and tells of it: of feeds that are still dead, and were not edited meanwhile.
+/// Writes what relocation work found, for feeds that are still dead and were not edited meanwhile.
 pub(super) async fn store_looks<'a>(
     tx: &mut Tx,
     commits: impl Iterator<Item = (&'a ArticleCommit, i64)>,
@@ -67,13 +68,15 @@ pub(super) async fn store_looks<'a>(
         .collect();
     let mut kept = HashSet::new();
     for piece in pieces(&looks) {
-        let mut query = with_values("source_id, elsewhere", piece, |list, (id, elsewhere, ..)| {
+        let mut query = with_values("source_id, relocation", piece, |list, (id, elsewhere, ..)| {
             list.push_bind(*id).push_bind(elsewhere.as_deref());
         });
-        query.push("UPDATE source_state SET elsewhere = v.elsewhere FROM v ");
-        query.push("WHERE source_state.source_id = v.source_id AND source_state.elsewhere IS NOT NULL ");
-        query.push("RETURNING source_state.source_id");
-        for row in query.build().fetch_all(&mut **tx).await? {
+        query.push(
+            "UPDATE source_state SET relocation = v.relocation FROM v
+             WHERE source_state.source_id = v.source_id AND source_state.relocation IS NOT NULL
+             RETURNING source_state.source_id",
+        );
+        for row in tx.rows(query).await? {
             kept.insert(row.try_get::<i64, _>(0)?);
         }
     }

@@ -1,4 +1,4 @@
-//! A database as a whole, from outside: what state it is in, and copies of it. Nothing here makes or migrates one.
+//! Inspects, checks and copies whole databases, for `doctor`, `backup` and `restore`. Creates and migrates none.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,41 +9,45 @@ use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, SqliteConnect
 
 use super::{NewAudit, Result, StoreError, postgres, sqlite};
 
-/// How long a look at a database waits for its writer.
+/// How long an inspection waits for the writer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long whoever wants a database for themselves waits for others to leave.
+/// The time limit of an inspection.
+const INSPECTION: Duration = Duration::from_secs(60);
+/// How long exclusive access waits for other processes.
 const SHORT: Duration = Duration::from_millis(500);
+/// The time limit of a check or a copy of a whole database.
+const WHOLE_DATABASE: Duration = Duration::from_hours(1);
 /// The version of the schema; none where there is no table that says so.
 const VERSION: &str = "SELECT MAX(version) FROM schema_version";
-/// When the latest of what is recorded happened.
+/// The latest recorded time.
 const LATEST: &str = "SELECT MAX(at) FROM (SELECT MAX(created_at) AS at FROM outbox UNION ALL \
     SELECT MAX(last_polled_at) AS at FROM source_state) AS latest";
-/// How many secrets it holds that only the vault's key opens.
+/// Number of secrets encrypted with the vault's key.
 const SEALED: &str = "SELECT (SELECT COUNT(*) FROM credentials) + \
     (SELECT COUNT(*) FROM sources WHERE secret IS NOT NULL)";
 
-/// Under which name a copy's `meta` says when it was made.
+/// The name in `meta` of a copy's time.
 const TAKEN_AT: &str = "backup_taken_at";
 
-/// What state a database is in.
+/// The state of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct DatabaseState {
     /// The version of its schema; 0: it is empty.
     pub version: i64,
     /// The newest version that this gleaner knows.
     pub known: i64,
-    /// When the latest of what is recorded happened.
+    /// The latest recorded time.
     pub latest: Option<Time>,
-    /// How many secrets it holds that only the vault's key opens.
+    /// Number of secrets encrypted with the vault's key.
     pub sealed: i64,
-    /// What time it is by the database's clock.
+    /// The time by the database's clock.
     pub clock: Time,
 }
 
-/// Looks at a database, and whether it can be written; it is left as it was.
-pub async fn look(url: &str) -> Result<State> {
+/// Inspects a database, and whether it can be written; leaves it as it was.
+pub async fn inspect(url: &str) -> Result<DatabaseState> {
     if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-        return look_at_postgres(url).await;
+        return inspect_postgres(url).await;
     }
     let path = url.strip_prefix("sqlite:").unwrap_or(url);
     let fail = |error| StoreError::from_driver(path, error);
@@ -54,7 +58,7 @@ pub async fn look(url: &str) -> Result<State> {
         let row = connection.fetch_one("SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)").await?;
         let clock = Time::from_millis(row.try_get(0)?);
         let version = sqlite_version(&mut connection).await?;
-        let mut state = State { version, known, latest: None, sealed: 0, clock };
+        let mut state = DatabaseState { version, known, latest: None, sealed: 0, clock };
         if (1..=known).contains(&state.version) {
             let latest = connection.fetch_one(LATEST).await?.try_get::<Option<i64>, _>(0)?;
             state.latest = latest.map(Time::from_millis);
@@ -63,23 +67,27 @@ pub async fn look(url: &str) -> Result<State> {
         connection.execute("ROLLBACK").await?;
         Ok(state)
     };
-    let state = state.await.map_err(fail);
+    let state = within(INSPECTION, state).await.map_err(fail);
     let _ = connection.close().await;
     state
 }
 
-async fn look_at_postgres(url: &str) -> Result<State> {
+/// Fails where the limit is over before the work is done.
+async fn within<T>(limit: Duration, work: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
+    let late = || sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn inspect_postgres(url: &str) -> Result<DatabaseState> {
     let shown = "postgres://…";
     let fail = |error| StoreError::from_driver(shown, error);
-    let connecting = tokio::time::timeout(PATIENCE, PgConnection::connect(url)).await;
-    let late = || std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer");
-    let mut connection = connecting.unwrap_or_else(|_| Err(sqlx::Error::Io(late()))).map_err(fail)?;
+    let mut connection = within(PATIENCE, PgConnection::connect(url)).await.map_err(fail)?;
     let state = async {
         let known = postgres::MIGRATIONS.last().map_or(0, |migration| migration.version);
         let now = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
         let clock = Time::from_millis(connection.fetch_one(now).await?.try_get(0)?);
         let is_ours = "SELECT to_regclass('schema_version') IS NOT NULL";
-        let mut state = State { version: 0, known, latest: None, sealed: 0, clock };
+        let mut state = DatabaseState { version: 0, known, latest: None, sealed: 0, clock };
         if connection.fetch_one(is_ours).await?.try_get::<bool, _>(0)? {
             state.version = connection.fetch_one(VERSION).await?.try_get::<Option<i64>, _>(0)?.unwrap_or(0);
         }
@@ -94,10 +102,10 @@ async fn look_at_postgres(url: &str) -> Result<State> {
         connection.execute("ROLLBACK").await?;
         Ok(state)
     };
-    state.await.map_err(fail)
+    within(INSPECTION, state).await.map_err(fail)
 }
 
-/// The file beside an SQLite database that says that it was there.
+/// The file beside an SQLite database that records that it was created.
 pub fn marker(database: &Path) -> PathBuf {
     sqlite::marker(&database.display().to_string()).into()
 }
@@ -105,12 +113,13 @@ pub fn marker(database: &Path) -> PathBuf {
 /// Writes a consistent copy of an SQLite database, while others use it, to a file that is not there yet or is empty.
 pub async fn copy(from: &Path, to: &Path) -> Result<()> {
     let mut connection = connect(from, PATIENCE).await?;
-    let copied = sqlx::query("VACUUM INTO $1").bind(to.display().to_string()).execute(&mut connection).await;
+    let copying = sqlx::query("VACUUM INTO $1").bind(to.display().to_string()).execute(&mut connection);
+    let copied = within(WHOLE_DATABASE, copying).await;
     let _ = connection.close().await;
     copied.map(|_| ()).map_err(|error| StoreError::from_driver(&from.display().to_string(), error))
 }
 
-/// Notes in a copy when it was made.
+/// Records in a copy when it was made.
 pub async fn mark_copy(path: &Path, at: Time) -> Result<()> {
     change(path, async |connection| {
         let query = sqlx::query("INSERT OR REPLACE INTO meta (name, value) VALUES ($1, $2)");
@@ -120,7 +129,7 @@ pub async fn mark_copy(path: &Path, at: Time) -> Result<()> {
     .map(|_| ())
 }
 
-/// Takes the note out of a copy that is to be used again; when it was made, where it says so.
+/// Deletes that record from a copy that is to be used again; returns when the copy was made, where it is known.
 pub async fn take_mark(path: &Path) -> Result<Option<Time>> {
     let taken = change(path, async |connection| {
         let query = sqlx::query("DELETE FROM meta WHERE name = $1 RETURNING value").bind(TAKEN_AT);
@@ -146,7 +155,7 @@ pub async fn append_audit(path: &Path, entry: &NewAudit) -> Result<()> {
     .map(|_| ())
 }
 
-/// Changes an SQLite database of this gleaner's schema; none: its schema is another, and it is left as it is.
+/// Changes an SQLite database that has the newest schema; any other is left as it is, and none returned.
 async fn change<T>(
     path: &Path,
     work: impl AsyncFnOnce(&mut SqliteConnection) -> sqlx::Result<T>,
@@ -160,15 +169,15 @@ async fn change<T>(
         }
         work(&mut connection).await.map(Some)
     };
-    let done = done.await.map_err(fail);
+    let done = within(INSPECTION, done).await.map_err(fail);
     let _ = connection.close().await;
     done
 }
 
-/// An SQLite file, as its own check finds it.
+/// The result of a check of an SQLite file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
-    /// What is wrong with it, in the check's words; nothing: it is sound.
+pub struct FileCheck {
+    /// The errors that SQLite reports; empty: none.
     pub damage: Vec<String>,
     /// The version of its schema; 0: it is not gleaner's.
     pub version: i64,
@@ -177,7 +186,7 @@ pub struct Examined {
 }
 
 /// Checks an SQLite file that nobody uses, from end to end.
-pub async fn examine(path: &Path) -> Result<Examined> {
+pub async fn check_file(path: &Path) -> Result<FileCheck> {
     let fail = |error| StoreError::from_driver(&path.display().to_string(), error);
     let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
     let mut connection = SqliteConnection::connect_with(&options).await.map_err(fail)?;
@@ -186,9 +195,9 @@ pub async fn examine(path: &Path) -> Result<Examined> {
         let mut damage: Vec<String> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
         damage.retain(|line| line != "ok");
         let known = sqlite::MIGRATIONS.last().map_or(0, |migration| migration.version);
-        Ok(Examined { damage, version: sqlite_version(&mut connection).await?, known })
+        Ok(FileCheck { damage, version: sqlite_version(&mut connection).await?, known })
     };
-    let examined = examined.await.map_err(fail);
+    let examined = within(WHOLE_DATABASE, examined).await.map_err(fail);
     let _ = connection.close().await;
     examined
 }
@@ -201,13 +210,13 @@ async fn sqlite_version(connection: &mut SqliteConnection) -> sqlx::Result<i64> 
     Ok(connection.fetch_one(VERSION).await?.try_get::<Option<i64>, _>(0)?.unwrap_or(0))
 }
 
-/// Makes an SQLite database one file, without a log beside it. This fails with [`StoreError::Locked`] while anybody else
+/// Merges the write-ahead log of an SQLite database into its file. Fails with [`StoreError::Locked`] while another process
 /// has it open.
-pub async fn settle(path: &Path) -> Result<()> {
+pub async fn merge_log(path: &Path) -> Result<()> {
     let fail = |error| StoreError::from_driver(&path.display().to_string(), error);
     let mut connection = connect(path, SHORT).await?;
-    // Only whoever is alone with a database may end its log.
-    let settled = connection.execute("PRAGMA journal_mode = DELETE").await;
+    // Needs exclusive access.
+    let settled = within(WHOLE_DATABASE, connection.execute("PRAGMA journal_mode = DELETE")).await;
     let _ = connection.close().await;
     settled.map(|_| ()).map_err(fail)
 }

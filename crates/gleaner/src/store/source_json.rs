@@ -1,4 +1,4 @@
-//! Sources from lines of JSON, as `sql/packed.rs` has both databases write them.
+//! Reads sources from the lines of JSON that `sql/source_json.rs` selects.
 
 use gleaner_core::elsewhere::Elsewhere;
 use gleaner_core::follow::PageCounts;
@@ -10,7 +10,7 @@ use gleaner_core::time::Time;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 
-use super::{KeptHabit, Memory, Source, SourceSettings};
+use super::{AdaptiveState, Memory, Source, SourceSettings};
 use crate::source_fields::StoredValue;
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ struct Packed {
     redirect: Option<String>,
     cursor: Option<String>,
     habit: Option<String>,
-    habit_class: Option<u8>,
+    adaptive_class: Option<u8>,
     #[serde(deserialize_with = "suspected")]
     suspect: Option<Suspected>,
     #[serde(deserialize_with = "elsewhere")]
@@ -69,19 +69,19 @@ struct PackedHealth {
     quarantined_at: Option<i64>,
     quarantine_reason: Option<String>,
     #[serde(deserialize_with = "StoredValue::decode")]
-    quarantined_by_hand: bool,
+    quarantined_manually: bool,
     retry_at: Option<i64>,
     #[serde(deserialize_with = "StoredValue::decode")]
     awaiting_poll: bool,
 }
 
 /// What a source is suspected of, which the database keeps as JSON.
-pub(super) fn suspected<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Suspected>, D::Error> {
+fn suspected<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Suspected>, D::Error> {
     json(from)
 }
 
 /// Where a dead feed may be now.
-pub(super) fn elsewhere<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Elsewhere>, D::Error> {
+fn elsewhere<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Elsewhere>, D::Error> {
     json(from)
 }
 
@@ -117,8 +117,8 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
             hints,
             redirect: packed.redirect,
             cursor: packed.cursor,
-            habit: packed.habit.zip(packed.habit_class).and_then(|(habit, class)| {
-                Some(KeptHabit { habit: serde_json::from_str(&habit).ok()?, class })
+            habit: packed.habit.zip(packed.adaptive_class).and_then(|(habit, class)| {
+                Some(AdaptiveState { habit: serde_json::from_str(&habit).ok()?, class })
             }),
         },
         suspect: packed.suspect,
@@ -140,7 +140,7 @@ pub(super) fn source(line: &str) -> serde_json::Result<(i64, Source)> {
 }
 
 /// What is held against a source; none: all is well. When it was polled stands elsewhere.
-pub(super) fn health<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Health>, D::Error> {
+fn health<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Health>, D::Error> {
     let Some(state) = Option::<PackedHealth>::deserialize(from)? else { return Ok(None) };
     let failing = state.failing_since.map(|since| failing(&state, Time::from_millis(since))).transpose();
     let failing = failing.map_err(D::Error::custom)?;
@@ -148,7 +148,7 @@ pub(super) fn health<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Health
         at: Time::from_millis(at),
         reason: state.quarantine_reason.unwrap_or_default(),
         retry_at: time(state.retry_at),
-        by_hand: state.quarantined_by_hand,
+        by_hand: state.quarantined_manually,
     });
     let disabled = (!state.enabled).then_some(Disabled { reason: state.disabled_reason });
     let awaiting_poll = state.awaiting_poll;

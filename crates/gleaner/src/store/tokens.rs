@@ -1,7 +1,7 @@
-//! Texts as words, the same for what is stored and for what is searched, so that both databases find the same.
+//! Splits texts into words, for indexing and for searching alike, so that both databases find the same posts.
 //!
-//! A word is letters and digits in a row, in small letters; each sign of a script that is written without spaces is a
-//! word of its own. Absent on purpose: stems, stop words and languages, of which a collection has many.
+//! A word is a run of letters and digits, in lower case; each character of a script that is written without spaces is a
+//! word of its own. There are no stems, stop words or languages, of which a collection has many.
 
 /// How much of a post is searched, in characters: more than any article, and less than any database refuses.
 const LONGEST_TEXT: usize = 100_000;
@@ -13,7 +13,7 @@ const LONGEST_SEARCH: usize = 500;
 const MOST_PHRASES: usize = 20;
 
 /// The words of a text, with a space between them.
-pub(super) fn words(text: &str) -> String {
+pub(super) fn tokenize(text: &str) -> String {
     let mut words = String::with_capacity(text.len().min(4 * LONGEST_TEXT));
     let mut length = 0;
     for sign in text.chars().take(LONGEST_TEXT) {
@@ -33,7 +33,7 @@ pub(super) fn words(text: &str) -> String {
     words
 }
 
-/// Whether a sign is of a script that is written without spaces.
+/// Whether a character belongs to a script that is written without spaces.
 const fn is_alone(sign: char) -> bool {
     matches!(sign,
         '\u{0E00}'..='\u{0EFF}' // Thai, Lao
@@ -44,15 +44,14 @@ const fn is_alone(sign: char) -> bool {
     )
 }
 
-/// What is searched for: words, and in quotation marks words one after the other. All must be there; nothing that
-/// somebody writes is wrong.
+/// The phrases of a search: single words, and words in quotation marks as one phrase. Every input is valid.
 pub(super) fn phrases(search: &str) -> Vec<String> {
     let search: String = search.chars().take(LONGEST_SEARCH).collect();
     let parts = search.split('"').enumerate().flat_map(|(place, part)| {
         let quoted = place % 2 == 1;
         if quoted { vec![part] } else { part.split_whitespace().collect() }
     });
-    parts.map(words).filter(|phrase| !phrase.is_empty()).take(MOST_PHRASES).collect()
+    parts.map(tokenize).filter(|phrase| !phrase.is_empty()).take(MOST_PHRASES).collect()
 }
 
 #[cfg(test)]
@@ -61,7 +60,7 @@ mod tests {
 
     #[test]
     fn texts_become_words() {
-        let check = |text: &str, expected: &str| assert_eq!(words(text), expected, "{text}");
+        let check = |text: &str, expected: &str| assert_eq!(tokenize(text), expected, "{text}");
         check("", "");
         check("Grüße, Welt! It's 3.14", "grüße welt it s 3 14");
         check("漢字とkana", "漢 字 と kana");

@@ -182,7 +182,7 @@ async fn articles_keep_their_posts(db: Database) {
     add(&db, &[feed("a.example", "1")]).await;
     let committed =
         poll_once(&db, start(), |commit| commit.new = vec![new_post("one"), new_post("two")]).await;
-    let Committed::Stored { new, .. } = committed else { panic!("it was stored") };
+    let CommitOutcome::Stored { new, .. } = committed else { panic!("it was stored") };
     let article = NewArticle {
         title: "A week's news".into(),
         body: "…".into(),

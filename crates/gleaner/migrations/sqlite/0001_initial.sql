@@ -23,12 +23,12 @@ CREATE TABLE collections (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     name       TEXT   NOT NULL UNIQUE,
     owner_id   BIGINT NOT NULL REFERENCES users (id),
-    -- Its owner and admins only, with all that is in it.
+    -- Visible to its owner and admins only, with its sources.
     private    BOOLEAN NOT NULL DEFAULT FALSE,
     created_at BIGINT NOT NULL
 );
 
--- Encrypted before they get here; the database never sees a key in the clear.
+-- Encrypted by gleaner; the database never holds a key in the clear.
 CREATE TABLE credentials (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     owner_id   BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
@@ -38,8 +38,8 @@ CREATE TABLE credentials (
     UNIQUE (owner_id, service)
 );
 
--- One row per host that is asked one at a time; a host that may be asked several times at once has a row a slot.
--- A lease sets next_due to its own end, so that one index finds both what is due and what was abandoned.
+-- One row per host, which gets one request at a time; a host that allows several at once has a row per slot.
+-- A lease sets next_due to its own end, so that one index finds both due hosts and abandoned leases.
 CREATE TABLE hosts (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     name        TEXT    NOT NULL,
@@ -49,19 +49,19 @@ CREATE TABLE hosts (
     lease_until BIGINT,
     fence       BIGINT  NOT NULL DEFAULT 0,
     hold_until  BIGINT,
-    free_at     BIGINT,
-    -- What is known of whose fault its failures are, and how far apart it wants to be asked, as JSON; none of a calm one.
+    delay_until BIGINT,
+    -- Incidents and pacing, as JSON; null where there are none.
     memory      TEXT,
-    -- Its latest success, and of which source.
-    served_at   BIGINT,
-    served_id   BIGINT,
-    -- Its latest poll was answered within seconds; any other host may not take all places of a worker.
+    -- The latest success of one of its sources.
+    last_success_at        BIGINT,
+    last_success_source_id BIGINT,
+    -- Its latest response came within seconds. Hosts that are not quick may not take all places of a worker.
     quick       BOOLEAN NOT NULL DEFAULT FALSE,
     UNIQUE (name, slot)
 );
 CREATE INDEX hosts_due ON hosts (quick, next_due) WHERE next_due IS NOT NULL;
 
--- What a person said. What gleaner learned is in source_state, which every poll writes and few indexes cover.
+-- What people set. What gleaner learned is in source_state, which every poll writes and few indexes cover.
 CREATE TABLE sources (
     id                    INTEGER PRIMARY KEY AUTOINCREMENT,
     collection_id         BIGINT  NOT NULL REFERENCES collections (id),
@@ -111,7 +111,7 @@ CREATE TABLE source_state (
     counted_run          TEXT,
     quarantined_at       BIGINT,
     quarantine_reason    TEXT,
-    quarantined_by_hand  BOOLEAN NOT NULL,
+    quarantined_manually BOOLEAN NOT NULL,
     retry_at             BIGINT,
     hold_until           BIGINT,
     last_polled_at       BIGINT,
@@ -125,27 +125,27 @@ CREATE TABLE source_state (
     hints                TEXT,
     redirect             TEXT,
     cursor               TEXT,
-    -- Under the interval auto: what the source is wont to publish, as JSON, and which class of sources that makes it.
-    habit                TEXT,
-    habit_class          BIGINT,
-    quiet_poll_id        BIGINT,
+    -- Under the adaptive interval: the source's publishing rhythm, as JSON, and its class.
+    adaptive_state       TEXT,
+    adaptive_class       BIGINT,
+    unchanged_poll_id    BIGINT,
     suspect              TEXT,
     -- Article pages by state, and how many of the latest failed in a row. What follows from that is kept apart from suspect,
     -- so that an index that can be read does not end it.
     pages_waiting        BIGINT  NOT NULL DEFAULT 0,
     pages_failed         BIGINT  NOT NULL DEFAULT 0,
     pages_given_up       BIGINT  NOT NULL DEFAULT 0,
-    pages_failed_run     BIGINT  NOT NULL DEFAULT 0,
+    pages_failed_in_a_row BIGINT  NOT NULL DEFAULT 0,
     pages_suspect        TEXT,
-    -- Of a dead feed: when its site was looked at, and what that advertises, as JSON.
-    elsewhere            TEXT
+    -- Of a dead feed: when its site was searched for a new address, and what was found, as JSON.
+    relocation           TEXT
 );
 CREATE INDEX source_state_due ON source_state (host_id, next_poll_at);
 CREATE INDEX source_state_status ON source_state (status, source_id);
--- Those that answer and yet seem to be wrong, which are few.
+-- Suspect sources, which are few.
 CREATE INDEX source_state_suspect ON source_state (source_id) WHERE suspect IS NOT NULL OR pages_suspect IS NOT NULL;
--- How many sources of each class share what the interval auto may ask.
-CREATE INDEX source_state_habit ON source_state (habit_class, status) WHERE habit_class IS NOT NULL;
+-- Counts sources with an adaptive interval by class.
+CREATE INDEX source_state_adaptive ON source_state (adaptive_class, status) WHERE adaptive_class IS NOT NULL;
 
 CREATE TABLE posts (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -166,7 +166,7 @@ CREATE TABLE posts (
     updated_at   BIGINT  NOT NULL,
     body         TEXT    NOT NULL,
     raw_content  TEXT,
-    -- Its text is that of its page, not what the feed says.
+    -- Its text is that of its page, not of the feed.
     from_page    BOOLEAN NOT NULL DEFAULT FALSE,
     UNIQUE (source_id, entry_key)
 );
@@ -174,7 +174,7 @@ CREATE UNIQUE INDEX posts_unique_text ON posts (source_id, content_hash) WHERE u
 -- Clean-up looks only at what it may delete.
 CREATE INDEX posts_unlinked ON posts (created_at) WHERE NOT linked;
 
--- Written only when an entry appears, changes or vanishes. post_id may outlive its post.
+-- Remembered entries, written only when one appears, changes or vanishes. post_id may outlive its post.
 CREATE TABLE seen (
     source_id    BIGINT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
     entry_key    BIGINT NOT NULL,
@@ -189,7 +189,7 @@ CREATE TABLE seen (
 ) WITHOUT ROWID;
 CREATE INDEX seen_absent ON seen (absent_since) WHERE absent_since IS NOT NULL;
 
--- Unchanged polls in a row share a row.
+-- The poll history. Consecutive unchanged polls share a row.
 CREATE TABLE polls (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     source_id     BIGINT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
@@ -220,7 +220,7 @@ CREATE TABLE polls (
 );
 CREATE INDEX polls_source ON polls (source_id, id);
 
--- What was done in each hour, added up with the polls themselves. Slots, so that workers do not wait for each other.
+-- Polls and posts by hour. Slots keep workers from waiting for each other.
 CREATE TABLE activity (
     hour   BIGINT NOT NULL,
     slot   BIGINT NOT NULL,
@@ -250,11 +250,14 @@ CREATE TABLE article_posts (
 ) WITHOUT ROWID;
 CREATE INDEX article_posts_post ON article_posts (post_id);
 
--- Pages still to be fetched for a source's entries, as work of the page's own host, and those that were given up.
+-- Pages still to be fetched for a source, as work of the page's own host, and those that were given up.
 CREATE TABLE article_work (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     source_id   BIGINT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
     host_id     BIGINT NOT NULL REFERENCES hosts (id),
+    -- article, or relocation: a look for the new address of a dead feed.
+    purpose     TEXT   NOT NULL,
+    -- 0 for work that is no entry's.
     entry_key   BIGINT NOT NULL,
     url         TEXT   NOT NULL,
     draft       TEXT   NOT NULL,
@@ -267,12 +270,12 @@ CREATE TABLE article_work (
     -- The poll that queued it, whose row may be gone.
     poll_id     BIGINT,
     created_at  BIGINT NOT NULL,
-    UNIQUE (source_id, entry_key)
+    UNIQUE (source_id, entry_key, purpose)
 );
 CREATE INDEX article_work_due ON article_work (host_id, next_try_at) WHERE next_try_at IS NOT NULL;
 CREATE INDEX article_work_given_up ON article_work (failed_at) WHERE state = 'given_up';
 
--- seq is given after the commit, by one dispatcher: ids commit out of order, and a resumed stream would skip.
+-- Events. One dispatcher assigns seq after the commit: ids commit out of order, and a resumed stream would skip some.
 CREATE TABLE outbox (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     seq        BIGINT UNIQUE,
@@ -284,12 +287,12 @@ CREATE TABLE outbox (
     created_at BIGINT NOT NULL
 );
 CREATE INDEX outbox_unnumbered ON outbox (id) WHERE seq IS NULL;
--- What happened to sources and the like is rare among posts, and asked for without them.
+-- Events other than those of posts are rare, and listed without them.
 CREATE INDEX outbox_rare ON outbox (seq) WHERE kind NOT IN ('post.created', 'post.updated');
--- A source's own, which are few among all.
+-- Events of one source.
 CREATE INDEX outbox_source ON outbox (source_id, seq) WHERE seq IS NOT NULL;
 
--- Events up to last_seq are done with. A lease lets one process at a time send.
+-- Events up to last_seq were sent or skipped. A lease lets one process at a time send.
 CREATE TABLE webhooks (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     owner_id      BIGINT  NOT NULL REFERENCES users (id) ON DELETE CASCADE,
@@ -310,7 +313,7 @@ CREATE TABLE webhooks (
     UNIQUE (owner_id, name)
 );
 
--- What was sent, or is to be. No seq: a test, which tells of nothing.
+-- Deliveries of events. Without a number: a test.
 CREATE TABLE webhook_deliveries (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     webhook_id  BIGINT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
@@ -330,8 +333,7 @@ CREATE INDEX webhook_deliveries_log ON webhook_deliveries (webhook_id, id);
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_try_at) WHERE status = 'pending';
 CREATE INDEX webhook_deliveries_age ON webhook_deliveries (created_at);
 
--- What lets in: access tokens by their id, links to log in and to read feeds by a hash of what they hold. Gone is
--- revoked.
+-- Access tokens by their id, login links and feed links by a hash. Revoked ones are deleted.
 CREATE TABLE tokens (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     user_id      BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
@@ -339,7 +341,7 @@ CREATE TABLE tokens (
     name         TEXT   NOT NULL,
     key          TEXT   NOT NULL UNIQUE,
     scopes       TEXT   NOT NULL,
-    -- The only collections that it opens, as a JSON array of ids; none: all that its user may see.
+    -- The only collections it gives access to, as a JSON array of ids; null: all that its user may see.
     collections  TEXT,
     created_at   BIGINT NOT NULL,
     expires_at   BIGINT NOT NULL,
@@ -372,7 +374,7 @@ CREATE TABLE audit (
 );
 CREATE INDEX audit_age ON audit (last_at);
 
--- The processes that serve from this database, as they last told.
+-- The processes that share this database, as they last reported.
 CREATE TABLE workers (
     name               TEXT   PRIMARY KEY,
     role               TEXT   NOT NULL,

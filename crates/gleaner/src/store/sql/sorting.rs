@@ -1,8 +1,7 @@
-//! Lists in an order of their reader's choice: which rows are on a page, by id and by what they are ordered by. The
-//! rows themselves are read then, so that what is sorted is small.
+//! Pages of sorted lists: selects ids and sort values of a page. The rows are read afterwards, so that little is sorted.
 //!
-//! By id, address and name an index leads to the page. The other orders go through all rows that the filter lets
-//! through: they are by what every poll writes, which no index covers for the sake of a list.
+//! Pages by id, URL and name are found by an index. The other orders read all rows that match the filter: every poll writes
+//! their columns, so that an index would cost each poll.
 
 use gleaner_core::health::Status;
 use gleaner_core::source::Kind;
@@ -12,10 +11,17 @@ use super::super::Row;
 use super::Query;
 use super::sources::{pattern, push_filter};
 use super::visibility::{push_visible, push_visible_host};
-use crate::store::{HostOrder, Key, Place, Sorted, SourceFilter, SourceOrder, Turn, Visibility};
+use crate::store::{
+    HostOrder, PagePosition, SortKey, SortOrder, SortPosition, SourceFilter, SourceOrder, Visibility,
+};
 
 /// The query for a page of sources.
-pub(super) fn sources(filter: &SourceFilter, order: Sorted<SourceOrder>, turn: &Turn, limit: u32) -> Query {
+pub(super) fn sources(
+    filter: &SourceFilter,
+    order: SortOrder<SourceOrder>,
+    turn: &PagePosition,
+    limit: u32,
+) -> Query {
     let few = is_few(filter);
     let by_setting = filter.status.is_none() && (filter.collection_id.is_some() || filter.kind.is_some());
     let key = match order.by {
@@ -26,11 +32,11 @@ pub(super) fn sources(filter: &SourceFilter, order: Sorted<SourceOrder>, turn: &
         SourceOrder::LastSuccess => "COALESCE(t.last_success_at, -1)",
         SourceOrder::Failures => "t.consecutive_failures",
     };
-    let SourceFilter { kind, collection_id, text, goes_by, visibility, .. } = filter;
+    let SourceFilter { kind, collection_id, text, goes_by_policy, visibility, .. } = filter;
     let settings = kind.is_some()
         || collection_id.is_some()
         || text.is_some()
-        || goes_by.is_some()
+        || goes_by_policy.is_some()
         || !visibility.is_everything();
     // A cross join tells SQLite, which counts nothing, where to begin; to PostgreSQL it is a join like any other.
     let (id, tables) = match order.by {
@@ -77,8 +83,8 @@ fn is_few(filter: &SourceFilter) -> bool {
 pub(super) fn hosts(
     visibility: &Visibility,
     text: Option<&str>,
-    order: Sorted<HostOrder>,
-    turn: &Turn,
+    order: SortOrder<HostOrder>,
+    turn: &PagePosition,
     limit: u32,
 ) -> Query {
     let key = match order.by {
@@ -114,11 +120,11 @@ pub(super) fn hosts(
 }
 
 /// Which page, and its order. A page before a place is read from there backwards.
-fn push_turn(query: &mut Query, key: &str, id: &str, descending: bool, turn: &Turn, limit: u32) {
+fn push_turn(query: &mut Query, key: &str, id: &str, descending: bool, turn: &PagePosition, limit: u32) {
     let (place, backwards) = match turn {
-        Turn::First => (None, false),
-        Turn::After(place) => (Some(place), false),
-        Turn::Before(place) => (Some(place), true),
+        PagePosition::First => (None, false),
+        PagePosition::After(place) => (Some(place), false),
+        PagePosition::Before(place) => (Some(place), true),
     };
     let falling = descending != backwards;
     let (beyond, way) = if falling { ("<", "DESC") } else { (">", "ASC") };
@@ -134,18 +140,18 @@ fn push_turn(query: &mut Query, key: &str, id: &str, descending: bool, turn: &Tu
     query.push(format!(" ORDER BY {order} LIMIT {limit}"));
 }
 
-fn push_key(query: &mut Query, key: &Key) {
+fn push_key(query: &mut Query, key: &SortKey) {
     match key {
-        Key::Number(number) => query.push_bind(*number),
-        Key::Text(text) => query.push_bind(text.clone()),
+        SortKey::Number(number) => query.push_bind(*number),
+        SortKey::Text(text) => query.push_bind(text.clone()),
     };
 }
 
 /// A place from a row of such a query.
-pub(super) fn place(row: &Row) -> sqlx::Result<Place> {
+pub(super) fn place(row: &Row) -> sqlx::Result<SortPosition> {
     let key = match row.try_get::<i64, _>(1) {
-        Ok(number) => Key::Number(number),
-        Err(_) => Key::Text(row.try_get(1)?),
+        Ok(number) => SortKey::Number(number),
+        Err(_) => SortKey::Text(row.try_get(1)?),
     };
-    Ok(Place { key, id: row.try_get(0)? })
+    Ok(SortPosition { key, id: row.try_get(0)? })
 }

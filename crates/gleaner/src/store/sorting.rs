@@ -1,16 +1,16 @@
-//! Lists in an order of their reader's choice, page by page. A page begins beside a place, not after a number of rows:
-//! it costs the same however far on it is, and stays true when things come and go.
+//! SortOrder lists, page by page. A page begins after a place in the order, not after a number of rows: each page costs the
+//! same, and stays correct when rows are added or deleted.
 
-/// What a list goes by, and which way.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sorted<O> {
-    /// What it goes by.
+pub struct SortOrder<O> {
+    /// The column.
     pub by: O,
-    /// Whether it ends with the least.
+    /// Largest first.
     pub descending: bool,
 }
 
-/// What sources can be listed by; those that are alike, by id.
+/// What sources can be sorted by; ties by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceOrder {
     /// When they were added.
@@ -25,45 +25,44 @@ pub enum SourceOrder {
     Failures,
 }
 
-/// What hosts can be listed by; those that are alike, by id.
+/// What hosts can be sorted by; ties by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostOrder {
     /// Their name.
     Name,
     /// How many of their sources are failing or quarantined; hosts without any are left out.
     Failing,
-    /// How many sources are asked from them; hosts without any are left out.
+    /// How many sources they have; hosts without any are left out.
     Sources,
     /// When they are due; hosts that never are, are left out.
     Due,
 }
 
-/// What a row is ordered by.
+/// The value that a row is sorted by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
+pub enum SortKey {
     /// A time, a count or an id.
     Number(i64),
     /// An address or a name.
     Text(String),
 }
 
-/// A place in such a list: what a row is ordered by, and its id.
+/// A place in a sorted list: the value that a row is sorted by, and its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// What the row is ordered by.
-    pub key: Key,
-    /// Its id.
+pub struct SortPosition {
+    /// The value that the row is sorted by.
+    pub key: SortKey,
     pub id: i64,
 }
 
 /// Which page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Turn {
+pub enum PagePosition {
     /// The first.
     #[default]
     First,
     /// The one after this place.
-    After(Place),
+    After(SortPosition),
     /// The one before it.
-    Before(Place),
+    Before(SortPosition),
 }

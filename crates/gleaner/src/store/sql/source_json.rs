@@ -1,9 +1,8 @@
-//! Sources as one text, however many: a line each, as JSON.
+//! Selects sources as lines of JSON.
 //!
 //! A source has fifty columns, and each costs more to hand over than to read: a copy, a lock, a look-up by name; and
-//! each row wakes whoever waits for it. Lines of JSON cost a third, and wake once. What is usually not there, the state
-//! of a source that fails, is absent where all is well. Bytes stand in hexadecimal. Absent on purpose: an order, which
-//! an aggregate does not promise.
+//! each row wakes the waiting task. Lines of JSON cost a third, and wake it once. The state of failing sources is null for
+//! healthy ones. Bytes are hexadecimal. The lines have no order, which an aggregate does not promise.
 
 use std::sync::LazyLock;
 
@@ -12,7 +11,7 @@ use sqlx::Row as _;
 use super::super::{HEX, JSON, JSON_ARRAY, Row};
 use super::{Query, garbled};
 use crate::source_fields::ColumnType;
-use crate::store::{Listed, Source, SourceSettings, packed};
+use crate::store::{Source, SourceSettings, source_json};
 
 /// What is held against a source, where that is anything; in the order of `PackedHealth`.
 static HEALTH: LazyLock<String> = LazyLock::new(|| {
@@ -21,7 +20,7 @@ static HEALTH: LazyLock<String> = LazyLock::new(|| {
         "{json}CASE WHEN t.status = 'healthy' THEN NULL ELSE {JSON_ARRAY}(t.enabled, t.disabled_reason, \
          t.consecutive_failures, t.failing_since, t.last_error_type, t.last_error_cause, t.last_error, \
          t.last_status_code, t.excused_by, t.counted_run, t.quarantined_at, t.quarantine_reason, \
-         t.quarantined_by_hand, t.retry_at, t.awaiting_poll) END{over}"
+         t.quarantined_manually, t.retry_at, t.awaiting_poll) END{over}"
     )
 });
 
@@ -36,37 +35,23 @@ static ALL: LazyLock<String> = LazyLock::new(|| {
     format!(
         "s.id, {JSON_ARRAY}({settings}), s.version, s.created_at, s.updated_at, t.host_id, t.fence, t.next_poll_at, t.hold_until, \
          t.last_polled_at, t.last_success_at, {hex}t.etag{end}, {hex}t.last_modified{end}, t.body_hash, \
-         t.reader_version, t.hints, t.redirect, t.cursor, t.habit, t.habit_class, t.suspect, t.elsewhere, t.pages_suspect, \
+         t.reader_version, t.hints, t.redirect, t.cursor, t.adaptive_state, t.adaptive_class, t.suspect, t.relocation, t.pages_suspect, \
          t.pages_waiting, t.pages_failed, t.pages_given_up, h.name, h.slot"
     )
 });
 
-/// What lists show of a source, in the order of `Listed`.
-const LISTED: &str = "s.id, s.url, s.kind, s.name, s.collection_id, s.poll_interval_minutes, s.poll_delay_seconds, \
-    s.article_selector, s.ignore_selector, s.full_content, s.backfill, s.policy, s.duplicates, t.last_polled_at, \
-    t.last_success_at, t.next_poll_at, s.created_at, s.updated_at, h.name, s.version, \
-    COALESCE(t.suspect, t.pages_suspect), t.elsewhere, t.pages_waiting, t.pages_failed, t.pages_given_up";
-
-static SELECT_SOURCES: LazyLock<String> = LazyLock::new(|| select(&ALL));
-static SELECT_LISTED: LazyLock<String> = LazyLock::new(|| select(LISTED));
-
-fn select(columns: &str) -> String {
-    let health = HEALTH.as_str();
+static SELECT_SOURCES: LazyLock<String> = LazyLock::new(|| {
+    let (columns, health) = (ALL.as_str(), HEALTH.as_str());
     format!(
         "SELECT string_agg(packed, '\n') FROM (SELECT CAST({JSON_ARRAY}({columns}, {health}) AS TEXT) AS packed \
          FROM {SOURCE_TABLES}"
     )
-}
+});
 
 /// A query for sources, to be gone on with and ended by [`end_sources`]; `s`, `t` and `h` are their settings, state and
 /// host.
 pub(super) fn select_sources() -> Query {
     Query::new(SELECT_SOURCES.as_str())
-}
-
-/// The same for what lists show of them.
-pub(super) fn select_listed() -> Query {
-    Query::new(SELECT_LISTED.as_str())
 }
 
 /// The end of a query for sources.
@@ -78,23 +63,7 @@ pub(super) fn end_sources(query: &mut Query) {
 pub(super) fn sources(row: &Row) -> sqlx::Result<Vec<(i64, Source)>> {
     let text: Option<&str> = row.try_get(0)?;
     let lines = text.into_iter().flat_map(|text| text.split('\n'));
-    lines.map(|line| packed::source(line).map_err(|error| garbled("source", error))).collect()
-}
-
-/// The sources that a query of [`select_listed`] finds, in no order.
-pub(super) fn listed(row: &Row) -> sqlx::Result<Vec<Listed<'_>>> {
-    let text: Option<&str> = row.try_get(0)?;
-    let lines = text.into_iter().flat_map(|text| text.split('\n'));
-    lines.map(|line| serde_json::from_str(line).map_err(|error| garbled("source", error))).collect()
-}
-
-/// A query for what lists show of the sources after an id, a row each, by id, in the order of `Listed`; what is held
-/// against a source is JSON.
-pub(super) fn select_page(limit: u32) -> String {
-    let health = HEALTH.as_str();
-    format!(
-        "SELECT {LISTED}, {health} FROM {SOURCE_TABLES} WHERE t.source_id > ?1 ORDER BY t.source_id LIMIT {limit}"
-    )
+    lines.map(|line| source_json::source(line).map_err(|error| garbled("source", error))).collect()
 }
 
 /// The tables that a source is in.

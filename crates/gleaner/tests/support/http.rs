@@ -355,16 +355,38 @@ async fn serve(mut stream: impl OverTcp, connection: usize, state: &Mutex<State>
             }
         };
         let mut goes_on = true;
-        for step in reply.map(Reply::steps).unwrap_or_default() {
+        let steps = reply.map(Reply::steps).unwrap_or_default();
+        let last_sent = last_sent(&steps);
+        let end = || {
+            if let Some((now, _)) = state.lock().unwrap().under_way.get_mut(&host) {
+                *now -= 1;
+            }
+        };
+        for (place, step) in steps.into_iter().enumerate() {
+            // A client that has the whole response may send the next request before this task runs again.
+            if Some(place) == last_sent {
+                end();
+            }
             goes_on = goes_on && take(&mut stream, step).await;
         }
-        if let Some((now, _)) = state.lock().unwrap().under_way.get_mut(&host) {
-            *now -= 1;
+        if last_sent.is_none() {
+            end();
         }
         if !goes_on {
             return;
         }
     }
+}
+
+/// The step that completes the response; none where something else ends it.
+fn last_sent(steps: &[Step]) -> Option<usize> {
+    let ends_nothing = |step: &Step| match step {
+        Step::Wait(wait) => wait.is_zero(),
+        Step::Close => true,
+        _ => false,
+    };
+    let last = steps.iter().rposition(|step| !ends_nothing(step))?;
+    matches!(steps[last], Step::Send(_)).then_some(last)
 }
 
 /// Takes a step, and says whether the connection goes on.

@@ -4,13 +4,14 @@
 //! nobody else, and after each of their guesses the thread rests for as long as that took: guesses never take more than
 //! half a processor. Threads are few and stay, since each that hashes keeps the memory of its largest hash.
 
+use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use argon2::Argon2;
-use argon2::password_hash::phc::PasswordHash;
-use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
+use argon2::password_hash::PasswordVerifier as _;
+use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
+use argon2::{ARGON2ID_IDENT, Argon2, Block, Params, Version};
 use gleaner_core::time::Span;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -125,19 +126,59 @@ impl Place {
     }
 }
 
+thread_local! {
+    /// The memory of this thread's hashes. Freed and allocated for each of them, it would fragment the heap and keep
+    /// several times its size.
+    static MEMORY: RefCell<Vec<Block>> = const { RefCell::new(Vec::new()) };
+}
+
+/// argon2 with its default parameters, in memory that the thread keeps.
+fn derive(password: &Secret, salt: &[u8]) -> argon2::Result<[u8; 32]> {
+    let (argon2, mut output) = (Argon2::default(), [0; 32]);
+    MEMORY.with_borrow_mut(|memory| {
+        memory.resize(argon2.params().block_count(), Block::new());
+        argon2.hash_password_into_with_memory(password.expose().as_bytes(), salt, &mut output, memory)
+    })?;
+    Ok(output)
+}
+
 fn hash_password(password: &Secret, salt: &[u8]) -> Result<String, ServiceError> {
-    let hash = Argon2::default().hash_password_with_salt(password.expose().as_bytes(), salt);
-    let hash: PasswordHash = hash.map_err(|error| ServiceError::invalid("password", error.to_string()))?;
+    let invalid = |error: String| ServiceError::invalid("password", error);
+    let output = derive(password, salt).map_err(|error| invalid(error.to_string()))?;
+    let argon2 = Argon2::default();
+    let params = ParamsString::try_from(argon2.params()).map_err(|error| invalid(error.to_string()))?;
+    let hash = PasswordHash {
+        algorithm: ARGON2ID_IDENT,
+        version: Some(Version::V0x13.into()),
+        params,
+        salt: Some(Salt::new(salt).map_err(|error| invalid(error.to_string()))?),
+        hash: Some(Output::new(&output).map_err(|error| invalid(error.to_string()))?),
+    };
     Ok(hash.to_string())
 }
 
 fn password_matches(password: &Secret, hash: Option<&str>) -> bool {
     let Some(hash) = hash else {
-        let _ = hash_password(password, &[0; 16]);
+        let _ = derive(password, &[0; 16]);
         return false;
     };
-    let matches = |hash| Argon2::default().verify_password(password.expose().as_bytes(), &hash).is_ok();
-    PasswordHash::new(hash).is_ok_and(matches)
+    let Ok(stored) = PasswordHash::new(hash) else { return false };
+    let (Some(salt), Some(expected)) = (&stored.salt, &stored.hash) else { return false };
+    if !has_default_parameters(&stored) {
+        return Argon2::default().verify_password(password.expose().as_bytes(), &stored).is_ok();
+    }
+    // Compares in constant time.
+    derive(password, salt)
+        .ok()
+        .and_then(|output| Output::new(&output).ok())
+        .is_some_and(|output| output == *expected)
+}
+
+fn has_default_parameters(hash: &PasswordHash) -> bool {
+    let costs = |params: &Params| (params.m_cost(), params.t_cost(), params.p_cost());
+    hash.algorithm == ARGON2ID_IDENT
+        && hash.version == Some(Version::V0x13.into())
+        && Params::try_from(hash).is_ok_and(|params| costs(&params) == costs(Argon2::default().params()))
 }
 
 #[cfg(test)]
@@ -157,6 +198,9 @@ mod tests {
             let place = passwords.queue(Caller::Stranger).ok().unwrap();
             place.matches(Secret::new(password), hash.map(str::to_owned)).await.unwrap()
         };
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        let known = Argon2::default().verify_password(b"correct horse", &PasswordHash::new(&hash).unwrap());
+        assert!(known.is_ok(), "any argon2 reads it");
         assert!(check("correct horse", Some(&hash)).await);
         assert!(!check("wrong horse", Some(&hash)).await);
         assert!(!check("correct horse", None).await);
